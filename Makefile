@@ -117,7 +117,7 @@ $(B)/cmd/completion.o: $(wildcard completions/*)
 
 # And it has the scripts that run on nodes. Their numbers are from these headers.
 LUA_SCRIPTS = $(sort $(wildcard src/proto/lua/*.lua))
-LUA_HEADERS = src/base/token.h src/lock/policy.h src/proto/request.h src/proto/reply.h
+LUA_HEADERS = src/base/token.h src/lock/policy.h src/proto/request.h src/proto/reply.h src/lock/operations.def
 $(B)/proto/scripts.inc: scripts/embed-lua $(LUA_SCRIPTS) $(wildcard src/proto/lua/parts/*.lua) $(LUA_HEADERS)
 	@mkdir -p $(@D)
 	@echo "  LUA     $@"

@@ -232,27 +232,27 @@ static void question_trial(struct visit *v, enum trial trial)
 
 	switch (trial) {
 	case TRIAL_ACQUIRE:
-		request_acquire(r, &lock, &(struct acquire_args){.ttl = ttl});
+		request_script(r, OP_ACQUIRE, &lock, &(struct request_args){.ttl = ttl});
 		break;
 	case TRIAL_EXTEND:
-		request_extend(r, &lock, &(struct extend_args){.ttl = ttl});
+		request_script(r, OP_EXTEND, &lock, &(struct request_args){.ttl = ttl});
 		break;
 	case TRIAL_LOOK:
-		request_look(r, &lock, &(struct look_args){0});
+		request_script(r, OP_LOOK, &lock, &(struct request_args){0});
 		break;
 	case TRIAL_SUBSCRIBE:
 		request_subscribe(r, v->key, 0, v->waiter);
 		break;
 	case TRIAL_JOIN:
-		request_join(
-			r, &lock, &(struct join_args){.reserve_time = ttl, .waiter = v->waiter});
+		request_script(r, OP_JOIN, &lock,
+			&(struct request_args){.reserve_time = ttl, .waiter.id = v->waiter});
 		break;
 	case TRIAL_SCAN:
 		request_scan(r, "0", 1, false);
 		break;
 	case TRIAL_HAND_OFF:
-		request_hand_off(r, &lock,
-			&(struct hand_off_args){.reserve_time = ttl, .waiter = v->waiter});
+		request_script(r, OP_HAND_OFF, &lock,
+			&(struct request_args){.reserve_time = ttl, .waiter.id = v->waiter});
 		break;
 	}
 }

@@ -34,7 +34,7 @@ static void learn_names(struct query *query, const struct lock_ref *lock)
 	static struct revocation r; /* too large for the stack */
 	int count = 0;
 
-	request_revoke(&r.request[0], lock, NULL);
+	request_script(&r.request[0], OP_REVOKE, lock, &(struct request_args){0});
 	for (int i = 0; i < query->tally.nodes; i++) {
 		bool asked = is_structure(&query->tally.ballot[i]);
 
@@ -52,7 +52,7 @@ void revoke_look(
 	const struct lock_ref lock = lock_of(s, keys);
 	struct request look;
 
-	request_look(&look, &lock, &(struct look_args){.is_shared = is_shared});
+	request_script(&look, OP_LOOK, &lock, &(struct request_args){.is_shared = is_shared});
 	query_ask_all(query, &look, NULL, QUERY_ALL);
 	learn_names(query, &lock);
 }
@@ -87,11 +87,12 @@ int revoke_plan(struct revocation *r, const struct query *query, const struct se
 		lock.token = s->token ? s->token : r->shown[i].text;
 		lock.token_len = !s->token ? r->shown[i].text_len : strnlen(s->token, TOKEN_ID_LEN);
 		if (op == OP_HAND_OFF)
-			request_hand_off(&r->request[i], &lock,
-				&(struct hand_off_args){
+			request_script(&r->request[i], OP_HAND_OFF, &lock,
+				&(struct request_args){
 					.reserve_time = s->node_timeout, .flag = FLAG_BREAKS});
 		else if (op == OP_REVOKE)
-			request_revoke(&r->request[i], &lock, deletes ? FLAG_DELETE : NULL);
+			request_script(&r->request[i], OP_REVOKE, &lock,
+				&(struct request_args){.flag = deletes ? FLAG_DELETE : NULL});
 		r->asked[i] = op == OP_NONE ? NULL : &r->request[i];
 		count += op != OP_NONE;
 	}

@@ -183,7 +183,7 @@ static int ask(struct overview *st, const char *name, long slot)
 	const struct lock_ref lock = {.keys = &key, .slot = (int)slot, .token = ""};
 	struct request look;
 
-	request_look(&look, &lock, &(struct look_args){0});
+	request_script(&look, OP_LOOK, &lock, &(struct request_args){0});
 	query_ask_all(&st->query, &look, NULL, QUERY_ALL);
 	return print_duplicate(&st->query.tally, &st->settings->nodes);
 }
@@ -537,7 +537,7 @@ static int look_at_all(struct overview *st)
 	struct request look;
 	int clean = 0, status;
 
-	request_look(&look, &no_lock, &(struct look_args){0});
+	request_script(&look, OP_LOOK, &no_lock, &(struct request_args){0});
 	query_ask_all(&st->query, &look, NULL, QUERY_ALL);
 	status = print_duplicate(t, &st->settings->nodes);
 	if (status != STATUS_OK)

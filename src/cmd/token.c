@@ -76,8 +76,8 @@ static void build_release(struct request *r, const struct settings *s)
 {
 	const struct lock_ref lock = lock_of(s, s->token);
 
-	request_hand_off(r, &lock,
-		&(struct hand_off_args){.reserve_time = s->node_timeout, .guard = guard_of(s)});
+	request_script(r, OP_HAND_OFF, &lock,
+		&(struct request_args){.reserve_time = s->node_timeout, .guard = guard_of(s)});
 }
 
 static void build_question(struct request *r, const struct settings *s)
@@ -85,12 +85,12 @@ static void build_question(struct request *r, const struct settings *s)
 	const struct lock_ref lock = lock_of(s, s->token);
 
 	if (s->command == COMMAND_EXTEND)
-		request_extend(
-			r, &lock, &(struct extend_args){.ttl = s->ttl, .never_shortens = true});
+		request_script(r, OP_EXTEND, &lock,
+			&(struct request_args){.ttl = s->ttl, .never_shortens = true});
 	else if (s->command == COMMAND_RELEASE)
 		build_release(r, s);
 	else
-		request_look(r, &lock, &(struct look_args){0});
+		request_script(r, OP_LOOK, &lock, &(struct request_args){0});
 }
 
 /* The outcome of a success, for each subcommand. */
@@ -175,7 +175,7 @@ static void repair(struct query *query, const struct settings *s)
 					   query->tally.ballot[i].vote == VOTE_FOREIGN
 				   ? &request
 				   : NULL;
-	request_look(&request, &lock, &(struct look_args){.guard = guard_of(s)});
+	request_script(&request, OP_LOOK, &lock, &(struct request_args){.guard = guard_of(s)});
 	query_ask_all(query, &request, s->token, QUERY_UNTIL_DECIDED);
 	if (tally_ownership(&query->tally) != OWNERSHIP_OWNED)
 		return;
@@ -184,8 +184,8 @@ static void repair(struct query *query, const struct settings *s)
 			value = query->tally.ballot[i].reply;
 	lock.token = value.text;
 	lock.token_len = value.text_len;
-	request_repair(&request, &lock,
-		&(struct acquire_args){
+	request_script(&request, OP_REPAIR, &lock,
+		&(struct request_args){
 			.ttl = s->ttl, .is_shared = value.is_shared, .guard = guard_of(s)});
 	query_ask(query, asked, NULL, QUERY_ALL);
 	log_replies(query, s, asked, OP_REPAIR);
@@ -441,8 +441,9 @@ static struct key_list find_lost(struct query *query, const struct settings *s)
 	for (int i = 0; i < s->keys.count; i++) {
 		const struct key_list one = {.count = 1, .key = {s->keys.key[i]}};
 
-		request_look(&request, &(struct lock_ref){.keys = &one, .token = s->token},
-			&(struct look_args){0});
+		request_script(&request, OP_LOOK,
+			&(struct lock_ref){.keys = &one, .token = s->token},
+			&(struct request_args){0});
 		query_ask_all(query, &request, s->token, QUERY_UNTIL_DECIDED);
 		if (tally_ownership(&query->tally) != OWNERSHIP_OWNED)
 			lost.key[lost.count++] = s->keys.key[i];

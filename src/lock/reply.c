@@ -5,6 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *op_name(enum op op)
+{
+	static const char *const names[] = {
+#define SCRIPT(name, words, ...) [OP_##name] = words,
+#define COMMAND(name, words) [OP_##name] = words,
+#include "lock/operations.def"
+	};
+
+	return names[op];
+}
+
 bool op_releases(enum op op)
 {
 	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;

@@ -13,28 +13,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* lock/operations.def says what each operation does. */
 enum op {
 	OP_NONE, /* no request */
-	OP_ACQUIRE, /* take the key if it is free */
-	OP_EXTEND, /* a new TTL if the key is still ours; touches nothing otherwise */
-	OP_REPAIR, /* OP_ACQUIRE on a node that lost our key; the reply is never a vote */
-	OP_UNDO, /* delete our key after a failed attempt; wakes no waiter, unless a reservation was
-		    left with the key */
-	OP_HAND_OFF, /* delete our key, reserve it and wake the first waiter */
-	OP_DELETE, /* delete our key and do nothing else; part of a release by digest */
-	OP_EXPIRE, /* set the remaining TTL of our key, which no client will release */
-	OP_FENCE, /* store a fencing number for our key, unless the node has given a larger one */
-	OP_LOOK, /* read the holder. GONE: the key is free; FOREIGN: it is held, maybe by us */
-	OP_SUBSCRIBE, /* RESP3, and the channels of one key: its messages are EV_WAKE from now on */
-	OP_JOIN, /* enter the queue of one key, or look at our place in it. YES: the key is reserved
-		    for us now, and we are not in the queue any more */
-	OP_SCAN, /* the next page of the node's locks (struct page) */
-	OP_REVOKE, /* make the holder end: put a revoked value in place of the token. FOREIGN: of a
-		      hash or sorted set, the text has the members' names */
-	OP_COMMAND, /* any command; the whole reply goes into a page */
+#define SCRIPT(name, ...) OP_##name,
+#define COMMAND(name, ...) OP_##name,
+#include "lock/operations.def"
 };
 
 #define OP_COUNT (OP_COMMAND + 1)
+
+/* The name of an operation in messages. */
+const char *op_name(enum op op);
 
 /* Does the operation release the key? Such a request is no vote of a round. */
 bool op_releases(enum op op);

@@ -38,45 +38,27 @@ static const char *reservations(struct session *s)
 	return s->reservations;
 }
 
-/* The client of an attempt as a waiter. */
 static struct waiter_args waiter_args(struct session *s, const struct action *a)
 {
+	const struct waiter *w = &s->lock.waiter;
+
+	if (a->op == OP_REPAIR)
+		return (struct waiter_args){.id = w->id};
+	if (a->is_leaving)
+		return (struct waiter_args){.id = w->id, .woken_by = w->unused};
 	return (struct waiter_args){
-		.id = s->lock.waiter.id,
+		/* A lock may have been granted without the queue node. */
+		.id = a->op == OP_HAND_OFF && w->state == WAITER_OFF ? NULL : w->id,
 		.woken_by = reservations(s),
-		.key = s->lock.waiter.key,
+		.key = w->key,
 		.overrides = a->overrides,
 	};
 }
 
-static void build_hand_off(struct session *s, const struct action *a, const struct lock_ref *ref,
-	const struct guard_args *guard, struct request *r)
+/* Does the node store the record with this request? */
+static bool stores_record(const struct session *s, const struct action *a)
 {
-	const struct lock *lock = &s->lock;
-	const struct record_args record = {
-		.text = s->record.text,
-		.age = clock_now() - s->record.started,
-		.keep = s->record.keep,
-	};
-	bool stores = record.text && !a->is_leaving && s->record.nodes >> a->node & 1;
-
-	request_hand_off(r, ref,
-		&(struct hand_off_args){
-			.record = stores ? &record : NULL,
-			.reserve_time = lock->policy.node_timeout,
-			/* A lock may have been granted without the queue node. */
-			.waiter = a->is_leaving || lock->waiter.state != WAITER_OFF
-					  ? lock->waiter.id
-					  : NULL,
-			.reservation = a->is_leaving ? lock->waiter.unused : reservations(s),
-			.flag = a->is_leaving                 ? FLAG_LEAVES
-				: lock->tenure.confirmed == 0 ? FLAG_GIVES_UP
-							      : NULL,
-			.far_waiters = a->is_leaving
-					       ? 0
-					       : waiter_far(&lock->waiter, &lock->policy, a->node),
-			.guard = *guard,
-		});
+	return s->record.text && !a->is_leaving && s->record.nodes >> a->node & 1;
 }
 
 /* Does the request write the token into a key? For others, the id says enough. */
@@ -98,80 +80,38 @@ static void build_request(struct session *s, const struct action *a, struct requ
 		.token_len = writes_token(a->op) ? 0 : TOKEN_ID_LEN,
 		.held = s->held,
 	};
-	const struct guard_args guard = {
-		.quarantine = policy->quarantine,
+	const struct record_args record = {
+		.text = s->record.text,
+		.age = clock_now() - s->record.started,
+		.keep = s->record.keep,
+	};
+	const struct request_args args = {
+		.ttl = a->op == OP_EXPIRE ? lock->releasing.leave_for : policy->ttl,
+		.is_shared = policy->is_shared,
+		.is_fair = policy_obeys_queue(policy),
+		.wants_fence = policy->wants_fence,
+		.wants_record = policy->wants_record,
+		.flag = a->is_leaving                 ? FLAG_LEAVES
+			: lock->tenure.confirmed == 0 ? FLAG_GIVES_UP
+						      : NULL,
+		.reserve_time = policy->node_timeout,
+		.waiter = waiter_args(s, a),
+		.ticket = lock->waiter.ticket,
+		.far_waiters = a->op == OP_HAND_OFF && !a->is_leaving
+				       ? waiter_far(&lock->waiter, policy, a->node)
+				       : 0,
+		.number = lock->tenure.fence,
 		/* All nodes get the same time in an attempt, so that they return the same fencing
 		 * number. */
-		.wall = a->op == OP_ACQUIRE ? s->wall : clock_wall(),
+		.guard = {.quarantine = policy->quarantine,
+			.wall = a->op == OP_ACQUIRE ? s->wall : clock_wall()},
+		.record = a->op == OP_HAND_OFF && stores_record(s, a) ? &record : NULL,
 	};
 
-	switch (a->op) {
-	case OP_ACQUIRE:
-		request_acquire(r, &ref,
-			&(struct acquire_args){
-				.ttl = policy->ttl,
-				.is_shared = policy->is_shared,
-				.is_fair = policy_obeys_queue(policy),
-				.wants_fence = policy->wants_fence,
-				.wants_record = policy->wants_record,
-				.reserve_time = policy->node_timeout,
-				.waiter = waiter_args(s, a),
-				.guard = guard,
-			});
-		break;
-	case OP_REPAIR:
-		request_repair(r, &ref,
-			&(struct acquire_args){
-				.ttl = policy->ttl,
-				.is_shared = policy->is_shared,
-				.waiter = {.id = lock->waiter.id},
-				.guard = guard,
-			});
-		break;
-	case OP_EXTEND:
-		request_extend(r, &ref,
-			&(struct extend_args){.ttl = policy->ttl, .is_shared = policy->is_shared});
-		break;
-	case OP_UNDO:
-		request_undo(r, &ref, policy->node_timeout, &guard);
-		break;
-	case OP_HAND_OFF:
-		build_hand_off(s, a, &ref, &guard, r);
-		break;
-	case OP_EXPIRE:
-		request_expire(r, &ref, lock->releasing.leave_for);
-		break;
-	case OP_FENCE:
-		request_fence(r, &ref, lock->tenure.fence);
-		break;
-	case OP_LOOK:
-		request_look(r, &ref,
-			&(struct look_args){
-				.is_shared = policy->is_shared,
-				.is_fair = policy_obeys_queue(policy),
-				.waiter = waiter_args(s, a),
-				.guard = guard,
-			});
-		break;
-	case OP_SUBSCRIBE:
+	if (a->op == OP_SUBSCRIBE)
 		request_subscribe(r, queue_key.key[0], policy->slots, lock->waiter.id);
-		break;
-	case OP_JOIN:
-		request_join(r, &ref,
-			&(struct join_args){
-				.reserve_time = policy->node_timeout,
-				.waiter = lock->waiter.id,
-				.ticket = lock->waiter.ticket,
-				.guard = guard,
-			});
-		break;
-	case OP_NONE:
-	case OP_DELETE:
-	case OP_SCAN:
-	case OP_REVOKE:
-	case OP_COMMAND:
-		assert(false); /* the lock never sends these */
-	}
+	else
+		request_script(r, a->op, &ref, &args);
 }
 
 /* A release and the join that follows it go in one packet. */

@@ -61,7 +61,7 @@ static void push_ms(struct request *r, usec time)
 	push_number(r, time / USEC_MSEC);
 }
 
-/* The script, the keys and the token. */
+/* The script and the keys. */
 static void begin_script(struct request *r, enum op op, const struct lock_ref *lock)
 {
 	begin(r, op);
@@ -73,7 +73,6 @@ static void begin_script(struct request *r, enum op op, const struct lock_ref *l
 		push_text(r, "%s#%d", lock->keys->key[0], lock->slot);
 	for (int i = 0; i < lock->keys->count && lock->slot == 0; i++)
 		push(r, lock->keys->key[i]);
-	push_bytes(r, lock->token, lock->token_len ? lock->token_len : strlen(lock->token));
 }
 
 static void push_slots(struct request *r, const struct lock_ref *lock)
@@ -84,75 +83,121 @@ static void push_slots(struct request *r, const struct lock_ref *lock)
 		push_number(r, lock->slots);
 }
 
-static void push_guard(struct request *r, const struct guard_args *guard)
+/* ---- the table of operations ---- */
+
+enum argument {
+	ARG_END,
+#define ARGUMENT(name) ARG_##name,
+#include "lock/operations.def"
+};
+
+#define ARGUMENTS_MAX 13
+
+static const struct {
+	const char *flags; /* the letters that the operation may have */
+	enum argument arguments[ARGUMENTS_MAX]; /* ARG_END ends them */
+} scripts[OP_COUNT] = {
+#define ARG(name) ARG_##name,
+#define SCRIPT(name, words, file, flags, arguments) [OP_##name] = {flags, {arguments}},
+#include "lock/operations.def"
+#undef ARG
+};
+
+static void push_flags(struct request *r, const struct request_args *args)
 {
-	push_ms(r, guard->quarantine);
-	push_number(r, guard->wall);
+	const struct {
+		bool is_set;
+		const char *flag;
+	} all[] = {
+		{args->is_shared, FLAG_SHARED},
+		{args->is_fair, FLAG_FAIR},
+		{args->waiter.overrides || r->op == OP_REPAIR, FLAG_OVERRIDE},
+		{args->wants_fence, FLAG_NUMBER},
+		{args->wants_record, FLAG_RECORD},
+		{args->never_shortens, FLAG_KEEPS},
+		{args->flag, args->flag},
+	};
+	char text[sizeof(all) / sizeof(all[0]) + 1] = "", *to = text;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].is_set && strstr(scripts[r->op].flags, all[i].flag))
+			*to++ = all[i].flag[0];
+	push_text(r, "%s", text);
 }
 
-static void build_acquire(
-	struct request *r, enum op op, const struct lock_ref *lock, const struct acquire_args *args)
+static void push_argument(struct request *r, enum argument argument, const struct lock_ref *lock,
+	const struct request_args *args)
 {
+	switch (argument) {
+	case ARG_token:
+		push_bytes(r, lock->token, lock->token_len ? lock->token_len : strlen(lock->token));
+		break;
+	case ARG_ttl:
+		push_ms(r, args->ttl);
+		break;
+	case ARG_woken_by:
+		push(r, args->waiter.woken_by);
+		break;
+	case ARG_flags:
+		push_flags(r, args);
+		break;
+	case ARG_reserve_ms:
+		push_ms(r, args->reserve_time);
+		break;
+	case ARG_waiter_key:
+		push_number(r, args->waiter.key + 1);
+		break;
+	case ARG_waiter:
+		push(r, args->waiter.id);
+		break;
+	case ARG_ticket:
+		push_number(r, args->ticket);
+		break;
+	case ARG_far:
+		push_number(r, args->far_waiters);
+		break;
+	case ARG_quarantine:
+		push_ms(r, args->guard.quarantine);
+		break;
+	case ARG_wall:
+		push_number(r, args->guard.wall);
+		break;
+	case ARG_slots:
+		push_slots(r, lock);
+		break;
+	case ARG_held_ids:
+		push(r, lock->held);
+		break;
+	case ARG_number:
+		push_number(r, args->number);
+		break;
+	case ARG_record:
+		push(r, args->record->text);
+		break;
+	case ARG_record_age:
+		push_ms(r, args->record->age);
+		break;
+	case ARG_keep_ms:
+		push_ms(r, args->record->keep);
+		break;
+	case ARG_END:
+	case ARG_secret:
+	case ARG_cursor:
+	case ARG_count:
+	case ARG_complete:
+		assert(false); /* other functions make these requests */
+	}
+}
+
+void request_script(
+	struct request *r, enum op op, const struct lock_ref *lock, const struct request_args *args)
+{
+	const enum argument *argument = scripts[op].arguments;
+
 	begin_script(r, op, lock);
-	push_ms(r, args->ttl);
-	push(r, args->waiter.woken_by);
-	push_text(r, "%s%s%s%s%s", args->is_shared ? FLAG_SHARED : "",
-		args->is_fair ? FLAG_FAIR : "",
-		args->waiter.overrides || op == OP_REPAIR ? FLAG_OVERRIDE : "",
-		args->wants_fence ? FLAG_NUMBER : "", args->wants_record ? FLAG_RECORD : "");
-	push_ms(r, args->reserve_time);
-	push_number(r, args->waiter.key + 1);
-	push(r, args->waiter.id);
-	push_guard(r, &args->guard);
-	push_slots(r, lock);
-	push(r, lock->held);
-}
-
-void request_acquire(
-	struct request *r, const struct lock_ref *lock, const struct acquire_args *args)
-{
-	build_acquire(r, OP_ACQUIRE, lock, args);
-}
-
-void request_repair(struct request *r, const struct lock_ref *lock, const struct acquire_args *args)
-{
-	build_acquire(r, OP_REPAIR, lock, args);
-}
-
-void request_extend(struct request *r, const struct lock_ref *lock, const struct extend_args *args)
-{
-	begin_script(r, OP_EXTEND, lock);
-	push_ms(r, args->ttl);
-	push_text(r, "%s%s", args->is_shared ? FLAG_SHARED : "",
-		args->never_shortens ? FLAG_KEEPS : "");
-	push_slots(r, lock);
-}
-
-void request_undo(struct request *r, const struct lock_ref *lock, usec reserve_time,
-	const struct guard_args *guard)
-{
-	begin_script(r, OP_UNDO, lock);
-	push_ms(r, reserve_time);
-	push_guard(r, guard);
-	push_slots(r, lock);
-}
-
-void request_hand_off(
-	struct request *r, const struct lock_ref *lock, const struct hand_off_args *args)
-{
-	begin_script(r, OP_HAND_OFF, lock);
-	push_ms(r, args->reserve_time);
-	push(r, args->reservation);
-	push(r, args->flag);
-	push_number(r, args->far_waiters);
-	push(r, args->waiter);
-	push_guard(r, &args->guard);
-	push_slots(r, lock);
-	if (!args->record)
-		return;
-	push(r, args->record->text);
-	push_ms(r, args->record->age);
-	push_ms(r, args->record->keep);
+	/* The arguments of a record are the last ones. */
+	for (; *argument != ARG_END && (*argument != ARG_record || args->record); argument++)
+		push_argument(r, *argument, lock, args);
 }
 
 void request_delete(struct request *r, const struct request *release)
@@ -169,42 +214,6 @@ void request_delete(struct request *r, const struct request *release)
 	/* A part of the token: the script deletes each key that has this part. */
 	assert(release->len[i] >= TOKEN_ID_LEN);
 	push_bytes(r, release->argv[i] + TOKEN_START_LEN, TOKEN_ID_LEN - TOKEN_START_LEN);
-}
-
-void request_expire(struct request *r, const struct lock_ref *lock, usec ttl)
-{
-	begin_script(r, OP_EXPIRE, lock);
-	push_ms(r, ttl);
-	push_slots(r, lock);
-}
-
-void request_fence(struct request *r, const struct lock_ref *lock, int64_t number)
-{
-	begin_script(r, OP_FENCE, lock);
-	push_number(r, number);
-}
-
-void request_look(struct request *r, const struct lock_ref *lock, const struct look_args *args)
-{
-	begin_script(r, OP_LOOK, lock);
-	push(r, args->waiter.woken_by);
-	push_text(r, "%s%s%s", args->is_shared ? FLAG_SHARED : "", args->is_fair ? FLAG_FAIR : "",
-		args->waiter.overrides ? FLAG_OVERRIDE : "");
-	push_number(r, args->waiter.key + 1);
-	push(r, args->waiter.id);
-	push_guard(r, &args->guard);
-	push_slots(r, lock);
-	push(r, lock->held);
-}
-
-void request_join(struct request *r, const struct lock_ref *lock, const struct join_args *args)
-{
-	begin_script(r, OP_JOIN, lock);
-	push_ms(r, args->reserve_time);
-	push(r, args->waiter);
-	push_number(r, args->ticket);
-	push_guard(r, &args->guard);
-	push_slots(r, lock);
 }
 
 const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int slots)
@@ -235,12 +244,6 @@ void request_scan(struct request *r, const char *cursor, int count, bool complet
 	push(r, cursor);
 	push_number(r, count);
 	push(r, complete ? "1" : "0");
-}
-
-void request_revoke(struct request *r, const struct lock_ref *lock, const char *flag)
-{
-	begin_script(r, OP_REVOKE, lock);
-	push(r, flag);
 }
 
 void request_by_digest(struct request *r)

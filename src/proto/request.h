@@ -1,8 +1,8 @@
 /*
  * request: the requests of redlock to a node, as the arguments of a command.
  *
- * Each operation has a function that fills a struct request; conn_send() sends it. docs/protocol.md
- * has the arguments of each script. Nothing here fails.
+ * request_script(), or the function of an operation, fills a struct request; conn_send() sends it.
+ * lock/operations.def has the arguments of each script. Nothing here fails.
  */
 #ifndef PROTO_REQUEST_H
 #define PROTO_REQUEST_H
@@ -65,31 +65,6 @@ struct waiter_args {
 	bool overrides; /* as if no other client waited: the waiter of a reservation is gone */
 };
 
-struct acquire_args {
-	usec ttl;
-	bool is_shared; /* as a reader */
-	bool is_fair; /* not ahead of waiters */
-	bool wants_fence; /* raise the fencing number */
-	bool wants_record; /* the reply brings the record of --once-per */
-	usec reserve_time; /* with is_fair: how long a key stays reserved for its first waiter */
-	struct waiter_args waiter;
-	struct guard_args guard;
-};
-
-struct extend_args {
-	usec ttl;
-	bool is_shared; /* as a reader */
-	bool never_shortens; /* a key that lasts longer keeps its time: another process relies on
-				it */
-};
-
-struct look_args {
-	bool is_shared; /* as one that would be a reader */
-	bool is_fair; /* as one that would not overtake waiters */
-	struct waiter_args waiter;
-	struct guard_args guard;
-};
-
 /* A record of --once-per. The node computes the start by its own clock. */
 struct record_args {
 	const char *text; /* what the record says about the run */
@@ -97,58 +72,49 @@ struct record_args {
 	usec keep; /* the node deletes the record after this time */
 };
 
-struct hand_off_args {
+/* The arguments of a script. Each operation sends those that lock/operations.def lists for it. */
+struct request_args {
+	usec ttl;
+	bool is_shared; /* as a reader */
+	bool is_fair; /* not ahead of waiters */
+	bool wants_fence; /* ACQUIRE: raise the fencing number */
+	bool wants_record; /* ACQUIRE: the reply brings the record of --once-per */
+	bool never_shortens; /* EXTEND: a key that lasts longer keeps its time: another process
+				relies on it */
+	const char *flag; /* HAND_OFF: FLAG_LEAVES, FLAG_GIVES_UP or FLAG_BREAKS; NULL: the client
+			     held the lock. REVOKE: FLAG_DELETE or NULL */
 	usec reserve_time; /* how long a key stays reserved for its first waiter */
-	const char *waiter; /* our id in the queue, which we leave; NULL: we are in no queue */
-	const char *reservation; /* the ids of the reservations to pass on; NULL: none */
-	const char *flag; /* FLAG_LEAVES, FLAG_GIVES_UP or FLAG_BREAKS; NULL: the client held the
-			     lock */
-	unsigned far_waiters; /* bit i: key i has waiters, maybe at another node: reserve it here,
-				 too */
+	struct waiter_args waiter; /* HAND_OFF: the queue that we leave, and the reservations to
+				      pass on */
+	int64_t ticket; /* JOIN; none yet: 0, or TICKET_FIRST */
+	unsigned far_waiters; /* HAND_OFF: bit i: key i has waiters, maybe at another node: reserve
+				 it here, too */
+	int64_t number; /* FENCE */
 	struct guard_args guard;
-	const struct record_args *record; /* the node stores it, whatever it has of the key; NULL:
-					     none */
+	const struct record_args *record; /* HAND_OFF: the node stores it, whatever it has of the
+					     key; NULL: none */
 };
 
-struct join_args {
-	usec reserve_time; /* how long a key stays reserved for its first waiter */
-	const char *waiter; /* our id in the queue: it begins with "r" for a reader */
-	int64_t ticket; /* none yet: 0, or TICKET_FIRST */
-	struct guard_args guard;
-};
-
-/* One function for each operation (enum op). It fills *r with the arguments that the script's first
- * line names. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most.
+/*
+ * The request of an operation with a script that is about a lock: all but DELETE and SCAN. Every
+ * script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most. JOIN: the lock has
+ * one key, that of the queue. REPAIR passes the reservation of a waiter, which cannot get the lock:
+ * a majority has confirmed the holder. REVOKE: the lock has one key; in place of the token: the
+ * value that the user saw; of a structure, its description.
  */
-void request_acquire(
-	struct request *r, const struct lock_ref *lock, const struct acquire_args *args);
-/* Passes the reservation of a waiter, which cannot get the lock: a majority has confirmed the
- * holder. */
-void request_repair(
-	struct request *r, const struct lock_ref *lock, const struct acquire_args *args);
-void request_extend(struct request *r, const struct lock_ref *lock, const struct extend_args *args);
-void request_undo(struct request *r, const struct lock_ref *lock, usec reserve_time,
-	const struct guard_args *guard);
-void request_hand_off(
-	struct request *r, const struct lock_ref *lock, const struct hand_off_args *args);
+void request_script(struct request *r, enum op op, const struct lock_ref *lock,
+	const struct request_args *args);
+
 /* Of the same lock as `release`, an OP_HAND_OFF or OP_UNDO of a token of redlock's; its strings
  * must last as long. */
 void request_delete(struct request *r, const struct request *release);
-void request_expire(struct request *r, const struct lock_ref *lock, usec ttl);
-void request_fence(struct request *r, const struct lock_ref *lock, int64_t number);
-void request_look(struct request *r, const struct lock_ref *lock, const struct look_args *args);
 
-/* The lock has one key: that of the queue. SUBSCRIBE is for the two channels of that queue. */
-void request_join(struct request *r, const struct lock_ref *lock, const struct join_args *args);
+/* SUBSCRIBE to the two channels of the key's queue. */
 void request_subscribe(struct request *r, const char *key, int slots, const char *waiter);
 
 /* A page of about `count` keys; the first cursor is "0". complete: a key that the user may not read
  * is an error. */
 void request_scan(struct request *r, const char *cursor, int count, bool complete);
-
-/* In place of the token: the value that the user saw; of a structure, its description. flag:
- * FLAG_DELETE, or NULL. The lock has one key. */
-void request_revoke(struct request *r, const struct lock_ref *lock, const char *flag);
 
 /* Names the script of a request by its digest in place of its text. conn_send() sends OP_DELETE
  * with a release by digest. */

@@ -23,23 +23,8 @@ const char *const admit_script = script_admit;
 static const struct {
 	const char *text, *digest;
 } scripts[OP_COUNT] = {
-#define SCRIPT(name) \
-	{ \
-		script_##name, digest_##name \
-	}
-	[OP_ACQUIRE] = SCRIPT(acquire),
-	[OP_REPAIR] = SCRIPT(acquire),
-	[OP_EXTEND] = SCRIPT(extend),
-	[OP_UNDO] = SCRIPT(undo),
-	[OP_HAND_OFF] = SCRIPT(hand_off),
-	[OP_DELETE] = SCRIPT(delete),
-	[OP_EXPIRE] = SCRIPT(expire),
-	[OP_FENCE] = SCRIPT(fence_number),
-	[OP_LOOK] = SCRIPT(look),
-	[OP_JOIN] = SCRIPT(join),
-	[OP_SCAN] = SCRIPT(scan),
-	[OP_REVOKE] = SCRIPT(revoke),
-#undef SCRIPT
+#define SCRIPT(name, words, file, ...) [OP_##name] = {script_##file, digest_##file},
+#include "lock/operations.def"
 };
 
 const char *script_of(enum op op)

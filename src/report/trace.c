@@ -2,28 +2,6 @@
 
 #include "report/line.h"
 
-static const char *op_name(enum op op)
-{
-	static const char *const names[] = {
-		[OP_ACQUIRE] = "acquire",
-		[OP_EXTEND] = "extend",
-		[OP_REPAIR] = "repair",
-		[OP_UNDO] = "undo",
-		[OP_HAND_OFF] = "release",
-		[OP_DELETE] = "delete",
-		[OP_EXPIRE] = "let expire",
-		[OP_FENCE] = "fence",
-		[OP_LOOK] = "look",
-		[OP_JOIN] = "join",
-		[OP_SUBSCRIBE] = "subscribe",
-		[OP_SCAN] = "scan",
-		[OP_REVOKE] = "revoke",
-		[OP_COMMAND] = "command",
-	};
-
-	return names[op];
-}
-
 const char *report_reply(char dst[REPORT_MAX], const struct node *node, enum op op,
 	const struct reply *reply, usec took)
 {

@@ -6,7 +6,8 @@ load nodes
 # The sources of this build: of a mutant, those next to its build folder.
 ROOT=$REDLOCK_BUILD/..
 [ -d "$ROOT/src/proto/lua" ] || ROOT=$BATS_TEST_DIRNAME/../..
-HEADERS=("$ROOT/src/base/token.h" "$ROOT/src/lock/policy.h" "$ROOT/src/proto/request.h" "$ROOT/src/proto/reply.h")
+HEADERS=("$ROOT/src/base/token.h" "$ROOT/src/lock/policy.h" "$ROOT/src/proto/request.h" "$ROOT/src/proto/reply.h"
+	"$ROOT/src/lock/operations.def")
 
 setup() { T=$BATS_TEST_TMPDIR; }
 teardown() { [ -z "${N-}" ] || nodes_stop; }

@@ -185,56 +185,27 @@ static void build(struct request *r, enum op op, int keys)
 {
 	const struct lock_ref lock = {
 		.keys = some_keys(op == OP_JOIN ? 1 : keys), .token = TOKEN_READERS};
-	const struct guard_args guard = {0};
 
 	switch (op) {
-	case OP_ACQUIRE:
-		request_acquire(r, &lock, &(struct acquire_args){0});
-		break;
-	case OP_REPAIR:
-		request_repair(r, &lock, &(struct acquire_args){0});
-		break;
-	case OP_EXTEND:
-		request_extend(r, &lock, &(struct extend_args){0});
-		break;
-	case OP_UNDO:
-		request_undo(r, &lock, 0, &guard);
-		break;
-	case OP_HAND_OFF:
-		request_hand_off(r, &lock, &(struct hand_off_args){0});
-		break;
 	case OP_DELETE: {
 		static struct request hand_off;
 
-		request_hand_off(&hand_off, &lock, &(struct hand_off_args){0});
+		request_script(&hand_off, OP_HAND_OFF, &lock, &(struct request_args){0});
 		request_delete(r, &hand_off);
 		break;
 	}
-	case OP_EXPIRE:
-		request_expire(r, &lock, 0);
-		break;
-	case OP_FENCE:
-		request_fence(r, &lock, 0);
-		break;
-	case OP_LOOK:
-		request_look(r, &lock, &(struct look_args){0});
-		break;
-	case OP_JOIN:
-		request_join(r, &lock, &(struct join_args){.waiter = SOME_WAITER});
-		break;
 	case OP_SUBSCRIBE:
 		request_subscribe(r, "one", 0, SOME_WAITER);
 		break;
 	case OP_SCAN:
 		request_scan(r, "0", 0, false);
 		break;
-	case OP_REVOKE:
-		request_revoke(r, &lock, NULL);
-		break;
 	case OP_NONE:
 	case OP_COMMAND:
 		request_command(r, (const char *const[]){"INFO", NULL});
 		break;
+	default:
+		request_script(r, op, &lock, &(struct request_args){.waiter.id = SOME_WAITER});
 	}
 }
 

@@ -180,13 +180,13 @@ static struct reply look(const struct client *c, int node)
 	struct request request;
 
 	snprintf(id, sizeof(id), "%.40s", c->session.token);
-	request_look(&request,
+	request_script(&request, OP_LOOK,
 		&(struct lock_ref){
 			.keys = &c->list,
 			.slot = c->session.lock.stamp.slot,
 			.token = id,
 		},
-		&(struct look_args){0});
+		&(struct request_args){0});
 	node_serve_copy(&world.node[node], &request, &resp);
 	return reply_read(OP_LOOK, &resp);
 }
@@ -227,13 +227,13 @@ static void extend_from_outside(const struct client *c)
 	struct request request;
 
 	snprintf(id, sizeof(id), "%.40s", c->session.token);
-	request_extend(&request,
+	request_script(&request, OP_EXTEND,
 		&(struct lock_ref){
 			.keys = &c->list,
 			.slot = c->session.lock.stamp.slot,
 			.token = id,
 		},
-		&(struct extend_args){.ttl = USEC_MSEC, .never_shortens = true});
+		&(struct request_args){.ttl = USEC_MSEC, .never_shortens = true});
 	for (int i = 0; i < world.nodes; i++) {
 		struct sim_node *n = &world.node[i];
 		usec before = token_ends(c, n);

@@ -464,7 +464,7 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	w->is_followed = r->is_followed;
 	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
 	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)m->node << 8 | r->op);
-	trace("c%d n%d sends %s round %u", running->id, m->node, node_op_name(r->op), round);
+	trace("c%d n%d sends %s round %u", running->id, m->node, op_name(r->op), round);
 }
 
 static void discard(struct message *m)

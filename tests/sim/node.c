@@ -461,22 +461,11 @@ void node_note_lateness(struct sim_node *n, const char *token, usec left_at)
 
 const char *node_arg(const struct request *r, const char *name)
 {
-	/* As the first lines of the scripts name them. */
 	static const char *const names[OP_COUNT] = {
-		[OP_ACQUIRE] = "token ttl woken_by flags reserve_ms waiter_key waiter quarantine "
-			       "wall slots held_ids",
-		[OP_REPAIR] = "token ttl woken_by flags reserve_ms waiter_key waiter quarantine "
-			      "wall slots held_ids",
-		[OP_EXTEND] = "token ttl flags slots",
-		[OP_UNDO] = "token reserve_ms quarantine wall slots",
-		[OP_HAND_OFF] = "token reserve_ms woken_by flags far waiter quarantine wall slots "
-				"record record_age keep_ms",
-		[OP_DELETE] = "secret",
-		[OP_EXPIRE] = "token ttl slots",
-		[OP_FENCE] = "token number",
-		[OP_LOOK] = "token woken_by flags waiter_key waiter quarantine wall slots held_ids",
-		[OP_JOIN] = "token reserve_ms waiter ticket quarantine wall slots",
-		[OP_REVOKE] = "token flags",
+#define ARG(name) #name " "
+#define SCRIPT(name, words, file, flags, arguments) [OP_##name] = arguments,
+#include "lock/operations.def"
+#undef ARG
 	};
 	const char *at = names[r->op] ? names[r->op] : "";
 	size_t len = strlen(name);
@@ -494,26 +483,6 @@ const char *node_arg(const struct request *r, const char *name)
 static bool has_slots(const struct request *r)
 {
 	return strchr(r->argv[3], '#') != NULL;
-}
-
-const char *node_op_name(enum op op)
-{
-	static const char *const names[OP_COUNT] = {
-		[OP_ACQUIRE] = "acquire",
-		[OP_EXTEND] = "extend",
-		[OP_REPAIR] = "repair",
-		[OP_UNDO] = "undo",
-		[OP_HAND_OFF] = "hand-off",
-		[OP_DELETE] = "delete",
-		[OP_EXPIRE] = "expire",
-		[OP_FENCE] = "fence",
-		[OP_LOOK] = "look",
-		[OP_SUBSCRIBE] = "subscribe",
-		[OP_JOIN] = "join",
-		[OP_REVOKE] = "revoke",
-	};
-
-	return names[op];
 }
 
 int node_place_of(const struct request *r)
@@ -602,12 +571,12 @@ void node_revoke(struct sim_node *n, int i)
 	if (!e)
 		return;
 	snprintf(value, sizeof(value), "%.300s", e->value);
-	request_revoke(&r,
+	request_script(&r, OP_REVOKE,
 		&(struct lock_ref){
 			.keys = &ONE_KEY(world.slots > 1 ? "k" : key_names[i]),
 			.slot = world.slots > 1 ? i + 1 : 0,
 			.token = value,
 		},
-		NULL);
+		&(struct request_args){0});
 	node_serve(n, &r, &resp);
 }

@@ -142,9 +142,6 @@ void node_note_lateness(struct sim_node *n, const char *token, usec left_at);
  * client touches it. */
 usec node_key_ends(const struct sim_node *n, int i, const struct session *s);
 
-/* The name of an operation in traces. */
-const char *node_op_name(enum op op);
-
 /* Are slots held with another limit? */
 bool node_has_other_limit(const struct sim_node *n, int limit);
 
@@ -163,7 +160,7 @@ const char *node_record(const struct sim_node *n);
 /* Has the node no vote for a client with this time of day, because it may have forgotten keys? */
 bool node_is_in_quarantine(const struct sim_node *n, usec wall);
 
-/* The argument with that name, as in the first line of the script; "": the script has none. */
+/* The argument with that name, as in lock/operations.def; "": the script has none. */
 const char *node_arg(const struct request *r, const char *name);
 
 /* `redlock break` there: the holders of slot i are to end. */

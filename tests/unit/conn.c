@@ -65,10 +65,10 @@ static void ask_and_release(struct talk *t)
 	const struct lock_ref lock = {.keys = &key, .token = TOKEN_READERS};
 	struct request r;
 
-	request_acquire(&r, &lock, &(struct acquire_args){.ttl = USEC_SEC});
+	request_script(&r, OP_ACQUIRE, &lock, &(struct request_args){.ttl = USEC_SEC});
 	r.watches = true;
 	conn_send(&t->conn, &r, 1, 0);
-	request_hand_off(&r, &lock, &(struct hand_off_args){0});
+	request_script(&r, OP_HAND_OFF, &lock, &(struct request_args){0});
 	request_by_digest(&r);
 	conn_send(&t->conn, &r, 2, 0);
 	say(t, "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n+OK\r\n+OK\r\n" RELEASED);
@@ -157,11 +157,11 @@ static void check_key(enum op op, bool by_digest)
 
 	begin_talk(&t);
 	if (op == OP_ACQUIRE)
-		request_acquire(&r, &lock, &(struct acquire_args){.ttl = USEC_SEC});
+		request_script(&r, OP_ACQUIRE, &lock, &(struct request_args){.ttl = USEC_SEC});
 	else if (op == OP_UNDO)
-		request_undo(&r, &lock, 0, &guard);
+		request_script(&r, OP_UNDO, &lock, &(struct request_args){.guard = guard});
 	else
-		request_hand_off(&r, &lock, &(struct hand_off_args){0});
+		request_script(&r, OP_HAND_OFF, &lock, &(struct request_args){0});
 	if (by_digest)
 		request_by_digest(&r);
 	conn_send(&t.conn, &r, 1, 0);
@@ -188,7 +188,7 @@ static void ask(struct talk *t)
 	struct request r;
 	char taken[16384];
 
-	request_hand_off(&r, &lock, &(struct hand_off_args){0});
+	request_script(&r, OP_HAND_OFF, &lock, &(struct request_args){0});
 	conn_send(&t->conn, &r, 1, 0);
 	while (recv(t->peer, taken, sizeof(taken), MSG_DONTWAIT) > 0)
 		;

@@ -55,8 +55,8 @@ TEST(request_by_digest_names_the_script_only)
 {
 	struct request whole, r;
 
-	request_extend(&whole, &some_lock, &(struct extend_args){.ttl = USEC_SEC});
-	request_extend(&r, &some_lock, &(struct extend_args){.ttl = USEC_SEC});
+	request_script(&whole, OP_EXTEND, &some_lock, &(struct request_args){.ttl = USEC_SEC});
+	request_script(&r, OP_EXTEND, &some_lock, &(struct request_args){.ttl = USEC_SEC});
 	CHECK(!r.by_digest);
 	request_by_digest(&r);
 	CHECK(r.by_digest);
@@ -75,16 +75,16 @@ TEST(request_by_digest_names_the_script_only)
 
 TEST(request_acquire_and_repair)
 {
-	struct acquire_args args = {.ttl = 30 * USEC_SEC + 999};
+	struct request_args args = {.ttl = 30 * USEC_SEC + 999};
 	struct request r;
 
-	request_acquire(&r, &some_lock, &args);
+	request_script(&r, OP_ACQUIRE, &some_lock, &args);
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "30000", "", "", "0", "1", "", "0", "0", "0",
 		"one two");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 	CHECK_INT(r.op, OP_ACQUIRE);
 	CHECK_INT(r.keys, 1);
-	args = (struct acquire_args){
+	args = (struct request_args){
 		.ttl = (usec)100 * 365 * 86400 * USEC_SEC,
 		.is_shared = true,
 		.is_fair = true,
@@ -93,37 +93,49 @@ TEST(request_acquire_and_repair)
 		.waiter = {.id = "r12", .woken_by = "an id", .key = 2, .overrides = true},
 		.guard = some_guard,
 	};
-	request_repair(&r,
+	request_script(&r, OP_REPAIR,
 		&(struct lock_ref){.keys = &(struct key_list){.count = 3, .key = {"a", "b", "c"}},
 			.token = "t"},
 		&args);
-	EXPECT_SCRIPT(&r, "3", "a", "b", "c", "t", "3153600000000", "an id", "sfon", "50", "3",
-		"r12", "40000", "1700000000000001", "0", "");
+	EXPECT_SCRIPT(&r, "3", "a", "b", "c", "t", "3153600000000", "an id", "so", "50", "3", "r12",
+		"40000", "1700000000000001", "0", "");
 	CHECK_INT(r.op, OP_REPAIR);
 	CHECK_INT(r.keys, 3);
+	/* An operation sends the flags that it may have. */
+	args.wants_record = args.never_shortens = true;
+	args.flag = FLAG_LEAVES;
+	request_script(&r, OP_ACQUIRE, &some_lock, &args);
+	CHECK_TEXT(r.argv[7], "sfonr");
+	request_script(&r, OP_EXTEND, &some_lock, &args);
+	CHECK_TEXT(r.argv[6], "sk");
+	request_script(&r, OP_HAND_OFF, &some_lock, &args);
+	CHECK_TEXT(r.argv[7], "l");
 }
 
 TEST(request_of_a_holder)
 {
 	struct request r;
 
-	request_extend(&r, &some_lock, &(struct extend_args){.ttl = 1500 * USEC_MSEC + 1});
+	request_script(
+		&r, OP_EXTEND, &some_lock, &(struct request_args){.ttl = 1500 * USEC_MSEC + 1});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1500", "", "0");
 	EXPECT_AS_MANY_AS_NAMED(&r);
-	request_extend(&r, &some_lock, &(struct extend_args){.ttl = USEC_MSEC, .is_shared = true});
+	request_script(&r, OP_EXTEND, &some_lock,
+		&(struct request_args){.ttl = USEC_MSEC, .is_shared = true});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1", "s", "0");
-	request_extend(
-		&r, &some_lock, &(struct extend_args){.ttl = USEC_MSEC, .never_shortens = true});
+	request_script(&r, OP_EXTEND, &some_lock,
+		&(struct request_args){.ttl = USEC_MSEC, .never_shortens = true});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1", "k", "0");
-	request_fence(&r, &some_lock, 42);
+	request_script(&r, OP_FENCE, &some_lock, &(struct request_args){.number = 42});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "42");
 	EXPECT_AS_MANY_AS_NAMED(&r);
-	request_expire(&r, &some_lock, 86400 * USEC_SEC);
+	request_script(&r, OP_EXPIRE, &some_lock, &(struct request_args){.ttl = 86400 * USEC_SEC});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "86400000", "0");
 	EXPECT_AS_MANY_AS_NAMED(&r);
-	request_expire(&r, &some_lock, 999);
+	request_script(&r, OP_EXPIRE, &some_lock, &(struct request_args){.ttl = 999});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "0");
-	request_undo(&r, &some_lock, 50 * USEC_MSEC, &some_guard);
+	request_script(&r, OP_UNDO, &some_lock,
+		&(struct request_args){.reserve_time = 50 * USEC_MSEC, .guard = some_guard});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "40000", "1700000000000001", "0");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 }
@@ -132,32 +144,31 @@ TEST(request_to_hand_off)
 {
 	struct request r;
 
-	request_hand_off(&r, &some_lock, &(struct hand_off_args){.far_waiters = 5});
+	request_script(&r, OP_HAND_OFF, &some_lock, &(struct request_args){.far_waiters = 5});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "", "5", "", "0", "0", "0");
-	request_hand_off(&r, &some_lock,
-		&(struct hand_off_args){.record = &(struct record_args){.text = "1 0 17 ann",
-						.age = 1234 * USEC_MSEC + 999,
-						.keep = 86400 * USEC_SEC}});
+	request_script(&r, OP_HAND_OFF, &some_lock,
+		&(struct request_args){.record = &(struct record_args){.text = "1 0 17 ann",
+					       .age = 1234 * USEC_MSEC + 999,
+					       .keep = 86400 * USEC_SEC}});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "", "0", "", "0", "0", "0",
 		"1 0 17 ann", "1234", "86400000");
 	EXPECT_AS_MANY_AS_NAMED(&r);
-	request_acquire(&r, &some_lock, &(struct acquire_args){.wants_record = true});
+	request_script(&r, OP_ACQUIRE, &some_lock, &(struct request_args){.wants_record = true});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "r", "0", "1", "", "0", "0", "0",
 		"one two");
-	request_hand_off(&r, &some_lock,
-		&(struct hand_off_args){
+	request_script(&r, OP_HAND_OFF, &some_lock,
+		&(struct request_args){
 			.reserve_time = 50 * USEC_MSEC,
-			.waiter = "w12",
-			.reservation = "an id",
+			.waiter = {.id = "w12", .woken_by = "an id"},
 			.flag = FLAG_LEAVES,
 			.guard = some_guard,
 		});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "an id", "l", "0", "w12", "40000",
 		"1700000000000001", "0");
 	/* The key to break is named by its value, which may be binary. */
-	request_hand_off(&r,
+	request_script(&r, OP_HAND_OFF,
 		&(struct lock_ref){.keys = &ONE_KEY("k"), .token = "a\0b", .token_len = 3},
-		&(struct hand_off_args){.flag = FLAG_BREAKS});
+		&(struct request_args){.flag = FLAG_BREAKS});
 	CHECK_TEXT(r.argv[7], "b");
 	CHECK_INT(r.len[4], 3);
 	CHECK(memcmp(r.argv[4], "a\0b", 3) == 0);
@@ -167,11 +178,11 @@ TEST(request_to_look)
 {
 	struct request r;
 
-	request_look(&r, &some_lock, &(struct look_args){0});
+	request_script(&r, OP_LOOK, &some_lock, &(struct request_args){0});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "", "", "1", "", "0", "0", "0", "one two");
 	EXPECT_AS_MANY_AS_NAMED(&r);
-	request_look(&r, &some_lock,
-		&(struct look_args){
+	request_script(&r, OP_LOOK, &some_lock,
+		&(struct request_args){
 			.is_shared = true,
 			.is_fair = true,
 			.waiter = {.id = "w12", .woken_by = "an id", .key = 0, .overrides = true},
@@ -185,13 +196,13 @@ TEST(request_to_join)
 {
 	struct request r;
 
-	request_join(&r, &some_lock,
-		&(struct join_args){.reserve_time = 50 * USEC_MSEC, .waiter = "w12"});
+	request_script(&r, OP_JOIN, &some_lock,
+		&(struct request_args){.reserve_time = 50 * USEC_MSEC, .waiter.id = "w12"});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "w12", "0", "0", "0", "0");
 	EXPECT_AS_MANY_AS_NAMED(&r);
-	request_join(&r, &some_lock,
-		&(struct join_args){
-			.waiter = "r12", .ticket = 1700000000000002, .guard = some_guard});
+	request_script(&r, OP_JOIN, &some_lock,
+		&(struct request_args){
+			.waiter.id = "r12", .ticket = 1700000000000002, .guard = some_guard});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "r12", "1700000000000002", "40000",
 		"1700000000000001", "0");
 }
@@ -222,24 +233,27 @@ TEST(request_about_a_slot)
 	static char key[REQUEST_KEY_MAX + 1], want[REQUEST_KEY_MAX + 12];
 	struct request r;
 
-	request_undo(&r, &lock, 0, &some_guard);
+	request_script(
+		&r, OP_UNDO, &lock, &(struct request_args){.reserve_time = 0, .guard = some_guard});
 	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "0", "40000", "1700000000000001", "3");
 	/* A client that asks about a slot may not know the limit. */
 	lock.slots = 0;
-	request_undo(&r, &lock, 0, &some_guard);
+	request_script(
+		&r, OP_UNDO, &lock, &(struct request_args){.reserve_time = 0, .guard = some_guard});
 	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "0", "40000", "1700000000000001", "");
-	request_expire(&r, &lock, USEC_SEC);
+	request_script(&r, OP_EXPIRE, &lock, &(struct request_args){.ttl = USEC_SEC});
 	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "1000", "");
 	lock.slots = 1;
 	lock.slot = 0;
-	request_undo(&r, &lock, 0, &some_guard);
+	request_script(
+		&r, OP_UNDO, &lock, &(struct request_args){.reserve_time = 0, .guard = some_guard});
 	EXPECT_SCRIPT(&r, "1", "the key", "t", "0", "40000", "1700000000000001", "1");
 	memset(key, 'k', sizeof(key) - 1);
 	snprintf(want, sizeof(want), "%s#1000", key);
-	request_expire(&r,
+	request_script(&r, OP_EXPIRE,
 		&(struct lock_ref){
 			.keys = &ONE_KEY(key), .slots = SLOTS_MAX, .slot = SLOTS_MAX, .token = "t"},
-		0);
+		&(struct request_args){0});
 	CHECK_TEXT(r.argv[3], want);
 }
 
@@ -257,11 +271,13 @@ TEST(request_to_revoke)
 {
 	struct request r;
 
-	request_revoke(
-		&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "(hash) a"}, FLAG_DELETE);
+	request_script(&r, OP_REVOKE,
+		&(struct lock_ref){.keys = &ONE_KEY("k"), .token = "(hash) a"},
+		&(struct request_args){.flag = FLAG_DELETE});
 	EXPECT_SCRIPT(&r, "1", "k", "(hash) a", FLAG_DELETE);
 	EXPECT_AS_MANY_AS_NAMED(&r);
-	request_revoke(&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "v"}, NULL);
+	request_script(&r, OP_REVOKE, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "v"},
+		&(struct request_args){0});
 	EXPECT_SCRIPT(&r, "1", "k", "v", "");
 }
 

@@ -4,7 +4,7 @@
 -- A repair passes the reservation of another client.
 -- Flags: FLAG_SHARED, FLAG_FAIR, FLAG_OVERRIDE, FLAG_NUMBER and FLAG_RECORD (proto/request.h).
 
-local token, ttl, woken_by, flags, reserve_ms, waiter_key, waiter, quarantine, wall, slots, held_ids = unpack(ARGV)
+-- arguments
 
 -- include parts/restart_guard.lua
 -- include parts/plain.lua

@@ -5,7 +5,7 @@
 -- or revoked.
 -- Replies CODE_YES or CODE_GONE, as an integer.
 
-local secret = unpack(ARGV)
+-- arguments
 
 local code = CODE_YES
 for _, key in ipairs(KEYS) do

@@ -5,7 +5,7 @@
 -- changes, so that a nested run that outlives the holder does not take the lock for held. No waiter
 -- is woken: the first waiters ask when the key expires. A revoked key is deleted at once.
 
-local token, ttl, slots = unpack(ARGV)
+-- arguments
 local flags, held_ids = '', ''
 
 -- include parts/view.lua

@@ -2,7 +2,7 @@
 -- keys last now.
 -- Flags: FLAG_SHARED and FLAG_KEEPS (proto/request.h).
 
-local token, ttl, flags, slots = unpack(ARGV)
+-- arguments
 local held_ids = ''
 
 -- include parts/view.lua

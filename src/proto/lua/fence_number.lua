@@ -2,7 +2,7 @@
 -- larger number. The first condition keeps a stale client from overtaking the holder; the second
 -- keeps the number from going back.
 
-local token, number = unpack(ARGV)
+-- arguments
 local flags, held_ids = '', ''
 
 -- include parts/view.lua

@@ -22,7 +22,7 @@
 -- node decides for itself which reader is the last one, so the last one reserves the key only if it
 -- wakes a waiter.
 
-local token, reserve_ms, woken_by, flags, far, waiter, quarantine, wall, slots, record, record_age, keep_ms = unpack(ARGV)
+-- arguments
 local held_ids = ''
 
 -- include parts/reply.lua

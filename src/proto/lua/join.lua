@@ -9,7 +9,7 @@
 -- the nodes only after a while, and later clients must not pass it.
 -- While slots are held with another limit, it gets none, and wakes no waiter.
 
-local token, reserve_ms, waiter, ticket, quarantine, wall, slots = unpack(ARGV)
+-- arguments
 local flags, held_ids, woken_by = '', '', ''
 
 -- include parts/view.lua

@@ -3,7 +3,7 @@
 -- Reports also with which limit slots of the key are held, if that is not the client's.
 -- Flags: FLAG_SHARED, FLAG_FAIR and FLAG_OVERRIDE (proto/request.h).
 
-local token, woken_by, flags, waiter_key, waiter, quarantine, wall, slots, held_ids = unpack(ARGV)
+-- arguments
 
 -- include parts/view.lua
 -- include parts/restart_guard.lua

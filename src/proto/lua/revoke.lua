@@ -10,7 +10,7 @@
 -- returns, or without a TTL, is data: its description has no names, and it stays.
 -- A key without a TTL stays, too: it would not end. CODE_YES also if the value is revoked already.
 
-local token, flags = unpack(ARGV)
+-- arguments
 local held_ids = ''
 
 -- include parts/view.lua

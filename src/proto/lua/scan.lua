@@ -3,7 +3,7 @@
 -- cursor, and the client asks again with a smaller count. The reply is {cursor, 1 if the page was too long, page}.
 -- complete: '1' if a key that the user may not read is an error; else the page leaves it out.
 
-local cursor, count, complete = unpack(ARGV)
+-- arguments
 
 -- include parts/count.lua
 

@@ -1,7 +1,7 @@
 -- undo: deletes each of the client's keys after a failed attempt. Wakes no waiter, unless a hand-off
 -- found the key in its way and left a reservation.
 
-local token, reserve_ms, quarantine, wall, slots = unpack(ARGV)
+-- arguments
 local flags, held_ids, waiter = '', '', ''
 
 -- include parts/view.lua

@@ -556,7 +556,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	if (m->op == OP_EXPIRE && n->ended_revoked)
 		return false;
 	if (m->op == OP_EXPIRE) {
-		usec lasts = node_key_ends(n, node_place_of(&m->request), &c->session) - world.now;
+		usec lasts = node_keys_end(n, &m->request, &c->session) - world.now;
 
 		/* Tolerate a twentieth by the clocks' drift, and one tick of Redis' clock. */
 		if (lasts < c->leave_for * 9 / 10 - 2 * USEC_MSEC ||
@@ -572,7 +572,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	else if (w->yes_round > m->round) /* late */
 		return false;
 	w->yes_round = m->round;
-	w->yes_until = node_key_ends(n, node_place_of(&m->request), &c->session);
+	w->yes_until = node_keys_end(n, &m->request, &c->session);
 	w->yes_life = n->life;
 	return before + 1 == world.nodes / 2 + 1;
 }
@@ -763,8 +763,7 @@ void net_serve(int index)
 	resp = &in->resp;
 	drop_closed_subscribers(n);
 	if (m->is_end && m->session == world.client[m->client]->sessions && w->end_sent == 1)
-		w->end_missed = !node_has_token(
-			n, node_place_of(&m->request), node_arg(&m->request, "token"));
+		w->end_missed = !node_has_all(n, &m->request);
 	/* Served, but the reply breaks the protocol; or not served. */
 	spoils = world.now < n->refuses_until && draw_percent(30);
 	if (world.now < n->refuses_until && !spoils)

@@ -485,10 +485,32 @@ static bool has_slots(const struct request *r)
 	return strchr(r->argv[3], '#') != NULL;
 }
 
-int node_place_of(const struct request *r)
+static int place_of_key(const struct request *r, int i)
 {
 	return has_slots(r) ? atoi(strrchr(r->argv[3], '#') + 1) - 1
-			    : strcmp(r->argv[3], key_names[0]) != 0;
+			    : strcmp(r->argv[3 + i], key_names[0]) != 0;
+}
+
+int node_place_of(const struct request *r)
+{
+	return place_of_key(r, 0);
+}
+
+usec node_keys_end(const struct sim_node *n, const struct request *r, const struct session *s)
+{
+	usec ends = NEVER;
+
+	for (int i = 0; i < r->keys; i++)
+		ends = usec_min(ends, node_key_ends(n, place_of_key(r, i), s));
+	return ends;
+}
+
+bool node_has_all(const struct sim_node *n, const struct request *r)
+{
+	for (int i = 0; i < r->keys; i++)
+		if (!node_has_token(n, place_of_key(r, i), node_arg(r, "token")))
+			return false;
+	return true;
 }
 
 const char *node_token_of(const struct sim_node *n, const struct request *r)

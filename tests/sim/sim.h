@@ -145,8 +145,12 @@ usec node_key_ends(const struct sim_node *n, int i, const struct session *s);
 /* Are slots held with another limit? */
 bool node_has_other_limit(const struct sim_node *n, int limit);
 
-/* The place that a request names first. */
+/* The place that a request names first; has the node its token in all places that it names? */
 int node_place_of(const struct request *r);
+bool node_has_all(const struct sim_node *n, const struct request *r);
+
+/* The same as node_key_ends(), for the first of the keys that a request names. */
+usec node_keys_end(const struct sim_node *n, const struct request *r, const struct session *s);
 
 /* The waiters in a queue; the name of waiter j; is it in a queue of the key that a request names
  * first? */

@@ -313,29 +313,18 @@ bool option_is_of(const struct option_row *row, enum command command)
 	return (row->commands & 1u << command) != 0;
 }
 
-/* Names of earlier versions. They still work, and no document has them. */
-static const struct {
-	const char *old, *name;
-} old_names[] = {
-	{"shell", "command"},
-	{"key-file", "cert-key"},
-};
-
 static bool is_name(const char *name, const char *word, size_t len)
 {
 	return strlen(name) == len && strncmp(name, word, len) == 0;
 }
 
-/* Is it the option's name, an alias of more than one letter, or an old name? */
+/* Is it the option's name, or an alias of more than one letter? */
 static bool has_name(const struct option_row *row, const char *word, size_t len)
 {
 	bool has = is_name(row->name, word, len);
 
 	for (const char *const *alias = row->aliases; alias && *alias; alias++)
 		has |= len > 1 && is_name(*alias, word, len);
-	for (int i = 0; i < COUNT_OF(old_names); i++)
-		has |= is_name(old_names[i].old, word, len) &&
-		       strcmp(old_names[i].name, row->name) == 0;
 	return has;
 }
 
@@ -847,9 +836,6 @@ static const char *find_value(
 	for (const char *const *alias = row->aliases; !value && alias && *alias; alias++)
 		if ((*alias)[1])
 			value = find_env(envp, env_name(name, *alias));
-	for (int i = 0; i < COUNT_OF(old_names) && !value; i++)
-		if (strcmp(old_names[i].name, row->name) == 0)
-			value = find_env(envp, env_name(name, old_names[i].old));
 	return value;
 }
 

@@ -54,7 +54,7 @@ tls_node() {
 }
 
 @test "acquire, check, extend, status and release over TLS, by name, with a client's certificate" {
-	export C=$T CA=ca REDLOCK_CACERT=$T/ca.pem REDLOCK_CERT=$T/client.pem REDLOCK_KEY_FILE=$T/client.key
+	export C=$T CA=ca REDLOCK_CACERT=$T/ca.pem REDLOCK_CERT=$T/client.pem REDLOCK_CERT_KEY=$T/client.key
 	begin_authorities
 	authority ca
 	certificate node DNS:localhost

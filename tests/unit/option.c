@@ -242,15 +242,10 @@ TEST(option_aliases)
 	CHECK_INT(read_line("--timeout|5s|x", "")->s.wait, 5 * USEC_SEC);
 	CHECK_INT(read_line("--slots|3|x", "")->s.limit, 3);
 	CHECK_TEXT(read_line("--command=exit", "")->s.shell, "exit");
-	/* Names of earlier versions. */
-	CHECK_TEXT(read_line("--shell=exit", "")->s.shell, "exit");
-	CHECK_TEXT(read_line("--key-file|f|x", "")->s.tls.cert_key, "f");
 	/* In the environment, the option's own name is the stronger one. */
 	CHECK_INT(read_line("x", "REDLOCK_TIMEOUT=5s")->s.wait, 5 * USEC_SEC);
 	CHECK_INT(read_line("x", "REDLOCK_TIMEOUT=5s|REDLOCK_WAIT=6s")->s.wait, 6 * USEC_SEC);
 	CHECK_INT(read_line("--nb|x", "REDLOCK_TIMEOUT=5s")->s.wait, 0);
-	CHECK_TEXT(read_line("x", "REDLOCK_KEY_FILE=f")->s.tls.cert_key, "f");
-	CHECK_TEXT(read_line("x", "REDLOCK_KEY_FILE=f|REDLOCK_CERT_KEY=g")->s.tls.cert_key, "g");
 	/* A letter has no variable, and an option without a variable has none under another name.
 	 */
 	CHECK_INT(read_line("x", "REDLOCK_E=1|REDLOCK_SHARED=1")->s.shared, 1);
@@ -279,7 +274,6 @@ TEST(option_variables_without_effect)
 		/* Known names. */
 		{"REDLOCK_TTL=1s", NULL},
 		{"REDLOCK_TIMEOUT=1s", NULL},
-		{"REDLOCK_KEY_FILE=f", NULL},
 		{"REDLOCK_HELD=x", NULL},
 		{"REDLOCK_KEYS=1", NULL},
 		{"REDLOCK_TTL_MS=1", NULL},
@@ -1339,8 +1333,6 @@ TEST(config_refuses_options_of_a_single_call)
 			__FILE__, __LINE__, "%s: '%s', hint '%s'", name, r->e.text, r->e.hint);
 	}
 	unit_check(refused >= COUNT_OF(single), __FILE__, __LINE__, "%zu", refused);
-	/* other names of the same options */
-	CHECK(strstr(read_config("x", "", "shell = true\n")->e.hint, "--command"));
 }
 
 TEST(config_errors_say_where)

@@ -1,7 +1,7 @@
 /*
- * option: the one table of commands and options, and the parser that reads it. --help, the manual
- * pages, the completions and `redlock config` are made from the same table. A new option is one row
- * here and one field in struct settings.
+ * option: the tables of commands and options, commands.def and options.def, and the parser that
+ * reads them. --help, the manual pages, the completions and `redlock config` are made from the same
+ * tables.
  *
  * Calling sequence: settings_init(), then options_read() for the command line and the environment,
  * then options_read_config() for the configuration file, then settings_finish(). A source never
@@ -80,6 +80,7 @@ enum option_group {
 	GROUP_COUNT,
 };
 
+/* A row of cli/options.def. */
 struct option_row {
 	/* A bit for each enum command that has this option. Options of 'config' are allowed in a
 	 * configuration file, if they are settings (option_is_setting()). */

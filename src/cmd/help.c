@@ -300,18 +300,31 @@ static void add_overview(void)
 		"'redlock help STATUS' the usual causes of an exit status, and what to do.");
 }
 
+static void add_commands_of(char *dst, size_t size, size_t *n, unsigned commands)
+{
+	const char *before = "";
+
+	for (int i = 0; i < command_rows_count; i++)
+		if (commands & 1u << command_rows[i].id) {
+			text_append(dst, size, n, "%s%s", before, command_rows[i].name);
+			before = ", ";
+		}
+}
+
+/* The subcommands that have the option, and its variable, with those that read it if not all do. */
 static void add_places(const struct option_row *row)
 {
 	char text[400], env[OPTION_ENV_MAX];
 	size_t n = 0;
 
 	text_append(text, sizeof(text), &n, "(");
-	for (int i = 0; i < command_rows_count; i++)
-		if (option_is_of(row, command_rows[i].id))
-			text_append(text, sizeof(text), &n, "%s%s", n > 1 ? ", " : "",
-				command_rows[i].name);
+	add_commands_of(text, sizeof(text), &n, row->commands);
 	if (row->env)
 		text_append(text, sizeof(text), &n, "; %s", option_env_name(env, row));
+	if (row->env && row->env != row->commands) {
+		text_append(text, sizeof(text), &n, " for ");
+		add_commands_of(text, sizeof(text), &n, row->env);
+	}
 	text_append(text, sizeof(text), &n, ")");
 	add_item(0, "", text_column(), text);
 }

@@ -351,10 +351,10 @@ static void put_variable(struct page *p, const struct option_row *any)
 	put_command_names(p, env, ").");
 }
 
-/* Writes what the option means to the subcommands of another row, if that is something else. */
+/* Writes what the option means to the subcommands of another row. */
 static void put_variant(struct page *p, const struct option_row *row, const struct option_row *main)
 {
-	if (row == main || strcmp(row->help, main->help) == 0)
+	if (row == main)
 		return;
 	end_line(p);
 	fputs(".Pp\n", p->to);

@@ -523,12 +523,14 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 
 @test "help of an option: its effect, its subcommands, and its environment variable" {
 	run -0 redlock help --ttl
-	is_like "$output" "*  -t, --ttl D *lock lifetime, extended*[(]run, acquire, *REDLOCK_TTL)"
+	is_like "$output" "*  -t, --ttl D *lock lifetime, extended*[(]run, doctor, acquire, *REDLOCK_TTL)"
 	[ "$(redlock help -t)" = "$output" ]
 	[ "$(redlock help --ttl=5s)" = "$output" ]
 	run -0 redlock help --fence
 	[ "$(grep -c -e --fence <<< "$output")" = 2 ]
 	[[ "$output" == *"(gate; REDLOCK_FENCE)"* ]]
+	# a variable that some of the subcommands read
+	[[ "$(redlock help --limit | tr -s ' \n' ' ')" == *"(run, status, "*"; REDLOCK_LIMIT for extend, release, check)"* ]]
 	refused 64 "redlock: unknown option '--password'" help --password
 	[ "${lines[1]}" = "hint: did you mean --password-file? See 'redlock help'" ]
 	run -125 bash -c "'$REDLOCK_BUILD/redlock' help --ttl > /dev/full"

@@ -151,6 +151,9 @@ TEST(option_table_is_sound)
 
 			CHECK(strcmp(row->name, other->name) != 0 ||
 				!(row->commands & other->commands));
+			/* Else they are one row. */
+			CHECK(strcmp(row->name, other->name) != 0 ||
+				strcmp(row->help, other->help) != 0);
 			CHECK(!row->letter || row->letter != other->letter ||
 				!(row->commands & other->commands));
 			CHECK(other->group <= row->group);

@@ -14,7 +14,7 @@ static const struct option_row *row_called(const struct complete *c, const char 
 	return NULL;
 }
 
-static void note(bool is_given[OPTIONS_MAX], const struct option_row *row)
+static void note(bool is_given[OPTIONS_COUNT], const struct option_row *row)
 {
 	if (row && is_given)
 		is_given[row - option_rows] = true;
@@ -23,8 +23,8 @@ static void note(bool is_given[OPTIONS_MAX], const struct option_row *row)
 /* Returns the option in the word that takes a value, or NULL. *value: the part of the word that is
  * the value, or NULL: the next word is. is_given: the options in the word are noted there; or
  * NULL. */
-static const struct option_row *read_option(
-	const struct complete *c, const char *word, bool is_given[OPTIONS_MAX], const char **value)
+static const struct option_row *read_option(const struct complete *c, const char *word,
+	bool is_given[OPTIONS_COUNT], const char **value)
 {
 	const struct option_row *row = NULL;
 

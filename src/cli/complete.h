@@ -32,7 +32,7 @@ struct complete {
 	int first; /* COMPLETE_COMMAND_LINE: index of the command's first word */
 	bool is_all; /* COMPLETE_TOPIC: --all is given */
 	const char *config; /* the value of --config, or NULL */
-	bool is_given[OPTIONS_MAX]; /* rows of options before the cursor, or as letters at it */
+	bool is_given[OPTIONS_COUNT]; /* rows of options before the cursor, or as letters at it */
 };
 
 /* words: those after `redlock`, up to the cursor; the last one may be incomplete. They end with

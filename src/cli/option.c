@@ -44,9 +44,6 @@ const struct option_row option_rows[] = {
 
 const int option_rows_count = COUNT_OF(option_rows);
 
-enum { ROWS = COUNT_OF(option_rows) };
-_Static_assert(ROWS <= OPTIONS_MAX, "each has its source");
-
 const char *command_group_title(enum command_group group)
 {
 	static const char *const titles[COMMANDS_COUNT] = {
@@ -447,7 +444,7 @@ static bool is_no_value(const struct reading *r, const struct option_row *row, c
 	bool is_whole = strncmp(word, "--", 2) == 0 || strlen(word) == 2; /* has no value inside */
 	bool is = strcmp(word, "--") == 0;
 
-	for (int i = 0; i < ROWS && is_whole && !takes_any_text(row); i++)
+	for (int i = 0; i < OPTIONS_COUNT && is_whole && !takes_any_text(row); i++)
 		is |= option_is_of(&option_rows[i], r->s->command) &&
 		      option_is_called(&option_rows[i], word);
 	return is;
@@ -477,7 +474,7 @@ const struct option_row *option_find(enum command command, const char *name)
 {
 	const struct option_row *found = NULL;
 
-	for (int i = 0; i < ROWS; i++) {
+	for (int i = 0; i < OPTIONS_COUNT; i++) {
 		const struct option_row *row = &option_rows[i];
 
 		if (!has_name(row, name, strlen(name)))
@@ -533,7 +530,7 @@ static int read_letters(struct reading *r, char *const argv[])
 		const struct option_row *row = NULL;
 		char source[] = {'-', *p, '\0'};
 
-		for (int i = 0; i < ROWS; i++)
+		for (int i = 0; i < OPTIONS_COUNT; i++)
 			if (has_letter(&option_rows[i], *p) &&
 				(!row || option_is_of(&option_rows[i], r->s->command)))
 				row = &option_rows[i];
@@ -559,7 +556,7 @@ const struct source *option_source(const struct settings *s, size_t field)
 {
 	const struct source *best = NULL;
 
-	for (int i = 0; i < ROWS; i++)
+	for (int i = 0; i < OPTIONS_COUNT; i++)
 		if (option_rows[i].field == field && (!best || s->source[i].kind > best->kind))
 			best = &s->source[i];
 	assert(best);
@@ -620,7 +617,7 @@ static bool is_variable(const char *name)
 {
 	bool is = false;
 
-	for (int i = 0; i < ROWS; i++)
+	for (int i = 0; i < OPTIONS_COUNT; i++)
 		is |= option_rows[i].env != 0 && has_name(&option_rows[i], name, strlen(name));
 	for (int i = 0; i < COUNT_OF(set_by_redlock); i++)
 		is |= strcmp(set_by_redlock[i], name) == 0;
@@ -632,7 +629,7 @@ static const struct option_row *row_without_env(enum command command, const char
 {
 	const struct option_row *without = NULL;
 
-	for (int i = 0; i < ROWS; i++) {
+	for (int i = 0; i < OPTIONS_COUNT; i++) {
 		const struct option_row *row = &option_rows[i];
 
 		if (!option_is_of(row, command) || !has_name(row, name, strlen(name)) ||
@@ -651,10 +648,10 @@ static const char *nearest_variable(const char *name)
 {
 	struct suggestion n = {.typed = name};
 
-	for (int i = 0; i < ROWS; i++) {
+	for (int i = 0; i < OPTIONS_COUNT; i++) {
 		const struct option_row *row = &option_rows[i];
 
-		for (int j = 0; j < ROWS && has_name(row, name, strlen(name)); j++)
+		for (int j = 0; j < OPTIONS_COUNT && has_name(row, name, strlen(name)); j++)
 			if (option_rows[j].field == row->field && option_rows[j].env != 0)
 				return option_rows[j].name;
 		if (row->env != 0)
@@ -805,7 +802,7 @@ static int read_env(struct reading *r, char *const envp[])
 	r->names_token = r->s->token || r->s->token_file;
 	r->limit = r->s->limit;
 	r->slot = r->s->slot;
-	for (int i = 0; i < ROWS; i++) {
+	for (int i = 0; i < OPTIONS_COUNT; i++) {
 		const struct option_row *row = &option_rows[i];
 		char name[OPTION_ENV_MAX];
 		const char *value;
@@ -866,7 +863,7 @@ static int check_first_operand(struct reading *r, int words, char *const word[])
 	if (!word[0] || words == 0)
 		return 0;
 	mask_escape_word(shown, sizeof(shown), word[0]);
-	for (int i = 0; i < ROWS && !row; i++)
+	for (int i = 0; i < OPTIONS_COUNT && !row; i++)
 		if (option_is_of(&option_rows[i], r->s->command) &&
 			(option_is_called(&option_rows[i], last) ||
 				(option_is_called(&option_rows[i], option) &&
@@ -977,7 +974,7 @@ bool option_is_setting(const struct option_row *row)
 /* The row for a name in the file, or NULL. */
 static const struct option_row *setting_row(const char *name)
 {
-	for (int i = 0; i < ROWS; i++) {
+	for (int i = 0; i < OPTIONS_COUNT; i++) {
 		const struct option_row *row = &option_rows[i];
 
 		if (option_is_setting(row) && has_name(row, name, strlen(name)))
@@ -990,7 +987,7 @@ static const char *nearest_setting(const char *name)
 {
 	struct suggestion n = {.typed = name};
 
-	for (int i = 0; i < ROWS; i++)
+	for (int i = 0; i < OPTIONS_COUNT; i++)
 		if (option_is_setting(&option_rows[i]))
 			suggest_consider(&n, option_rows[i].name);
 	return n.word;
@@ -1042,7 +1039,7 @@ static int check_once(struct reading *r, const struct config *c, int i)
 /* The command's own row for a setting of the file, or NULL if the command has none. */
 static const struct option_row *row_for(const struct reading *r, const struct option_row *setting)
 {
-	for (int i = 0; i < ROWS; i++)
+	for (int i = 0; i < OPTIONS_COUNT; i++)
 		if (option_rows[i].field == setting->field &&
 			option_is_of(&option_rows[i], r->s->command) &&
 			strcmp(option_rows[i].name, setting->name) == 0)
@@ -1151,7 +1148,7 @@ void options_blame(const struct settings *s, const struct config *c, struct err 
 	char text[ERR_TEXT_MAX], path[200], name[OPTION_ENV_MAX];
 	size_t used = 0;
 
-	for (int i = 0; i < ROWS; i++) {
+	for (int i = 0; i < OPTIONS_COUNT; i++) {
 		const char *at = find_option(e->text, option_rows[i].name);
 
 		if (at && option_is_of(&option_rows[i], s->command) && (!first || at < first)) {

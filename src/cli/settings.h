@@ -56,8 +56,12 @@ struct source {
 	const char *variable; /* of the environment, if it is not the option's own; else NULL */
 };
 
-/* There are fewer options. */
-#define OPTIONS_MAX 80
+/* The number of rows of the option table. */
+enum {
+	OPTIONS_COUNT = 0
+#define OPTION(...) +1
+#include "cli/options.def"
+};
 
 /* File names are as the user gave them; NULL: not given. */
 struct tls_settings {
@@ -71,7 +75,7 @@ struct tls_settings {
 struct settings {
 	enum command command;
 	char *const *operands; /* the arguments after the options, NULL-terminated */
-	struct source source[OPTIONS_MAX]; /* of each row of the option table */
+	struct source source[OPTIONS_COUNT]; /* of each row of the option table */
 	/* The Redis keys; before settings_finish(): the names. */
 	struct key_list keys; /* sorted by their bytes */
 	const char *key; /* the same, separated by newlines; NULL: none */

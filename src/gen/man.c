@@ -264,7 +264,7 @@ static bool is_named_once(const struct option_row *row)
 
 bool man_common(FILE *to, const char *word)
 {
-	bool wanted[OPTIONS_MAX];
+	bool wanted[OPTIONS_COUNT];
 
 	for (int i = 0; i < option_rows_count; i++)
 		wanted[i] = is_on_line(&option_rows[i]) && is_named_once(&option_rows[i]);
@@ -275,7 +275,7 @@ bool man_common(FILE *to, const char *word)
 bool man_names(FILE *to, const char *word)
 {
 	const struct command_row *command = command_find(word);
-	bool has_all = true, wanted[OPTIONS_MAX];
+	bool has_all = true, wanted[OPTIONS_COUNT];
 
 	if (!command)
 		return false;

@@ -55,7 +55,7 @@ files() { (cd "$1" && find . ! -type d -printf '%P\n' | LC_ALL=C sort); }
 @test "a release has all that is needed, and no data of its author; it makes itself again" {
 	tar -tvf "$RELEASE" > "$T/list"
 	[ -z "$(grep -vE "^-rw[x-]r-[x-]r-[x-] 0/0 .* redlock-$VERSION/" "$T/list")" ]
-	for file in README.md CHANGELOG.md HACKING.md LICENSE Makefile .clang-format src/main.c tests/run; do
+	for file in README.md CHANGELOG.md HACKING.md LICENSE Makefile mk/tests.mk .clang-format src/main.c tests/run; do
 		grep -qE " redlock-$VERSION/$file\$" "$T/list"
 	done
 	not grep -qE " redlock-$VERSION/(build|\.git)/" "$T/list"
@@ -119,7 +119,7 @@ files() { (cd "$1" && find . ! -type d -printf '%P\n' | LC_ALL=C sort); }
 
 @test "install: without pages and completions; STRIP=yes; a folder that cannot be made" {
 	mkdir "$T/bare"
-	cp -a "$ONE/"{Makefile,src,scripts,build,README.md,CHANGELOG.md,LICENSE} "$T/bare"
+	cp -a "$ONE/"{Makefile,mk,src,scripts,build,README.md,CHANGELOG.md,LICENSE} "$T/bare"
 	make_in "$T/bare" install STRIP=yes DESTDIR="$T/to"
 	[ "$(files "$T/to" | grep -vc /doc/)" = 1 ]
 	readelf -SW "$ONE/build/redlock" | grep -q '\.debug_info'

@@ -1,0 +1,107 @@
+# Tests that take long, need more than README's packages, or give figures.
+
+# ---- faults, models, and tests that may go on for hours ----
+
+# Faults on real nodes, row by row, and every system call of a run made to fail, one at a time; `check-all` has the first
+# three and the last of each name. Needs root, and Debian's nftables and iproute2.
+check-faults: check-built
+	$(Q)ALL=1 tests/run $(B) $(FAULTS)
+
+# Faults made on purpose, one at a time: the suite must notice each. MUTANTS="name name" for some.
+check-mutants: $(B)/redlock
+	$(Q)tests/mutants/run $(B) $(MUTANTS)
+
+# Every state of a small world, by Spin: minutes. DEPTH=long adds the long rows.
+model:
+	$(Q)CC="$(CC)" tests/model/run
+
+# One world, one line per event: make sim SEED=7 PROFILE=adversary
+sim: $(B)/sim
+	$(Q)$(B)/sim $(if $(SEED),--seed $(SEED)) $(if $(PROFILE),--profile $(PROFILE))
+
+# Fresh seeds: make sim-soak MINUTES=60
+sim-soak: $(B)/sim
+	$(Q)$(B)/sim --minutes $(or $(MINUTES),10) $(if $(PROFILE),--profile $(PROFILE))
+
+# libFuzzer looks for inputs that break a target (tests/fuzz/main.c lists them): TARGET=x, MINUTES=n (5).
+# Findings are in build/fuzz-x/found; inputs worth keeping go to tests/fuzz/corpus/x.
+fuzz: $(B)/proto/scripts.inc
+	@test -d "tests/fuzz/corpus/$(TARGET)" -a -n "$(TARGET)" || { echo "make fuzz TARGET=x: one of" $$(ls tests/fuzz/corpus) >&2; exit 1; }
+	$(Q)mkdir -p build/fuzz-$(TARGET)/found build/fuzz-$(TARGET)/corpus
+	$(Q)$(if $(findstring clang,$(CC)),$(CC),clang) -std=gnu11 -D_GNU_SOURCE -Isrc -I$(B) -Itests -O1 -g -w -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -DFUZZ_TARGET=fuzz_$(TARGET) -o build/fuzz-$(TARGET)/run \
+		$(FUZZ) $(filter-out src/cmd/%,$(SOURCES)) -pthread $(HIREDIS_LIBS)
+	$(Q)cd build/fuzz-$(TARGET) && ./run -max_total_time=$$((60 * $(or $(MINUTES),5))) -print_final_stats=1 \
+		-timeout=10 -artifact_prefix=found/ corpus $(CURDIR)/tests/fuzz/corpus/$(TARGET)
+
+# MINUTES=n is the duration (10), SEED=n repeats the draws, FOREIGN=0 leaves node-redlock out.
+torture: $(B)/redlock $(TOOLS)
+	$(Q)tests/soak/torture $(B)
+
+# All modes of redlock, while nodes lose data, stop, change rights and are cut off. MINUTES=n is the duration (10),
+# SEED=n repeats the draws. The witness is a plain flock.
+storm: $(B)/redlock $(TOOLS)
+	$(Q)tests/soak/storm $(B)
+
+# LOSSES=n changes their number.
+losses: $(B)/redlock $(TOOLS)
+	$(Q)tests/soak/losses $(B)
+
+# Clients that start together with -n: one of them gets the lock. ROUNDS=n is the number of each row (500).
+rivals: $(B)/redlock $(TOOLS)
+	$(Q)tests/soak/rivals $(B)
+
+# A lock that is extended 100,000 times (EXTENSIONS=n) while nodes restart, passwords change and so on (FAILURES=n):
+# does memory grow? UNDER=valgrind counts every byte.
+extensions: $(B)/redlock
+	$(Q)tests/soak/extensions $(B)
+
+# Fencing numbers while nodes are killed and start again empty. NUMBERS=n is their number (2000).
+numbers: $(B)/redlock $(TOOLS)
+	$(Q)tests/soak/numbers $(B)
+
+# ---- other tools, systems and libraries ----
+
+# One part at a time: under valgrind they need the processor all the time.
+check-valgrind: check-built
+	$(Q)rm -rf build/valgrind && mkdir -p build/valgrind && chmod 1777 build/valgrind
+	$(Q)REDLOCK_UNDER="valgrind -q --log-file=$(CURDIR)/build/valgrind/%p --run-libc-freeres=no \
+		--error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
+		--show-leak-kinds=definite --trace-children=no" \
+		BATS_TAGS='!not-under-valgrind' JOBS=$${JOBS:-1} tests/run $(B) $(BATS_FILES)
+	$(Q)not_ours='WARNING: unhandled amd64-linux syscall|You may be able|README_MISSING|Nevertheless|bug_reports'; \
+		if grep -rhvE "$$not_ours" build/valgrind; then exit 1; fi
+
+# Every line and branch of src/lock, src/proto, src/cli and src/report.
+cover:
+	$(Q)CC="$(CC)" tests/cover $(B)/cover
+
+# Another C library, and another processor: needs the source of hiredis, and Debian's cross compiler and emulator. Each
+# script names the packages that it misses. FILES="x.bats y.bats" for some.
+check-musl: $(TOOLS)
+	$(Q)tests/portability/musl $(B) $(FILES)
+
+check-arm64: $(TOOLS)
+	$(Q)tests/portability/arm64 $(B) $(FILES)
+
+# The files that depend most on the server, on the servers of Debian 13, which the script fetches once.
+check-servers: check-built
+	$(Q)tests/portability/servers $(B) $(FILES)
+
+# redlock alongside each library that it is tested with. Needs Debian's php-cli, php-predis, php-symfony-lock,
+# libredis-perl and ruby-redis; and node and npm (Debian's, or others), which fetches the rest once.
+interop: check-built
+	$(Q)tests/run $(B) tests/bats/interop.bats $(INTEROP_ALL)
+
+# ---- figures ----
+
+bench: $(B)/redlock $(TOOLS)
+	$(Q)$(MAKE) --no-print-directory B=$(B)/without-tls WITH_TLS=no $(B)/without-tls/redlock
+	$(Q)tests/bench/run $(B)
+	$(Q)tests/bench/tls $(B)
+	$(Q)tests/bench/waiting $(B)
+	$(Q)tests/bench/together $(B)
+	$(Q)tests/bench/status $(B)
+
+.PHONY: check-faults check-mutants model sim sim-soak fuzz torture storm losses rivals extensions numbers check-valgrind \
+	cover check-musl check-arm64 check-servers interop bench

@@ -1,0 +1,149 @@
+# The programs of the tests, the suite, and checks of the source.
+
+UNIT = $(sort $(wildcard tests/unit/*.c))
+# The simulator replaces the timers, and the rest of net.
+SIM = $(sort $(wildcard tests/sim/*.c))
+SIM_OBJECTS = $(filter-out $(B)/base/alarm.o,$(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/% $(B)/report/% \
+	$(B)/net/session.o $(B)/net/pool.o,$(OBJECTS)))
+# Its nodes run the scripts: sim in LuaJIT, which is fast, sim-lua in the Lua of Redis.
+LUAJIT_CFLAGS ?= -I/usr/include/luajit-2.1
+LUAJIT_LIBS ?= -lluajit-5.1
+LUA_CFLAGS ?= -I/usr/include/lua5.1
+LUA_LIBS ?= -llua5.1
+TOOLS = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
+$(B)/tools/poller: TOOL_LIBS = $(HIREDIS_LIBS)
+$(B)/tools/%.so: REDLOCK_LDFLAGS = -shared -fPIC
+# They are also loaded into programs without sanitizers.
+$(B)/tools/%.so: override CFLAGS := $(filter-out -fsanitize=%,$(CFLAGS))
+FUZZ = $(sort $(wildcard tests/fuzz/*.c))
+
+# The unit tests link the same objects; one binary for all of them.
+$(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
+
+$(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LUAJIT_LIBS) -lcrypto -lm
+
+$(B)/sim-lua: $(patsubst %/server.o,%/server-lua.o,$(SIM:tests/%.c=$(B)/tests/%.o)) $(SIM_OBJECTS)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LUA_LIBS) -lcrypto -lm
+
+# Every target on its corpus; and the binary for AFL, with CC=afl-clang-fast: build/fuzz TARGET @@
+$(B)/fuzz: $(FUZZ:tests/%.c=$(B)/tests/%.o) $(filter-out $(B)/cmd/%,$(OBJECTS))
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
+
+# The simulator's server next to a real one, both with the Lua of Redis.
+$(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/server-lua.o $(filter $(B)/base/% $(B)/lock/% $(B)/proto/%,$(OBJECTS))
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(LUA_LIBS) -lcrypto -lm
+
+$(B)/tests/sim/server.o: private REDLOCK_CFLAGS += $(LUAJIT_CFLAGS)
+$(B)/tests/sim/server-lua.o: private REDLOCK_CFLAGS += $(LUA_CFLAGS)
+$(B)/tests/sim/server-lua.o: tests/sim/server.c
+	@mkdir -p $(@D)
+	@echo "  CC      $< (Lua)"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) -Itests $(CFLAGS) -c -o $@ $<
+
+$(B)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) -Itests $(CFLAGS) -c -o $@ $<
+
+$(B)/tools/%: tests/tools/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $< $(TOOL_LIBS)
+
+# It runs the program's own sessions.
+$(B)/tools/crowd: tests/tools/crowd.c $(filter-out $(B)/cmd/%,$(OBJECTS))
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(HIREDIS_LIBS) $(TLS_LIBS)
+
+# ---- the suite ----
+
+BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
+# Other programs' locks, if their requirements are installed: npm, or Debian's packages.
+INTEROP_ALL = $(addprefix tests/interop/,npm.bats django.bats php.bats symfony.bats perl.bats ruby.bats)
+INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
+	$(if $(wildcard /usr/lib/python3/dist-packages/django_redis),tests/interop/django.bats) \
+	$(if $(shell command -v php),tests/interop/php.bats) \
+	$(if $(wildcard /usr/share/php/Symfony/Component/Lock/autoload.php),tests/interop/symfony.bats) \
+	$(if $(wildcard /usr/share/perl5/Redis.pm),tests/interop/perl.bats) \
+	$(if $(wildcard /usr/share/rubygems-integration/all/gems/redis-[0-9]*),tests/interop/ruby.bats)
+LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
+# Faults of networks, clocks and system calls.
+FAULTS = syscalls tests/faults/faults.bats
+# Conversations with programs of the same kind: flock, timeout and so on.
+PEERS = $(sort $(wildcard tests/peers/*.bats))
+SUITE = lint unit fuzz sim $(BATS_FILES) $(PEERS) $(FAULTS) $(INTEROP)
+# Parts that take long: `check` leaves them to `check-rest`.
+LONG = sim $(addprefix tests/bats/,auth.bats completions.bats doctor.bats failures.bats forgotten.bats guard.bats \
+	hold.bats hostile.bats install.bats life.bats lua.bats quoting.bats recipes.bats rolling.bats static.bats storm.bats \
+	supervise.bats \
+	tls.bats torture.bats) $(PEERS) $(FAULTS) $(INTEROP)
+# These test scripts, pages and packages, or build a program of their own: sanitizers find nothing there.
+TEXTS = $(addprefix tests/bats/,completions.bats docs.bats gen.bats install.bats lua.bats man.bats packaging.bats \
+	pristine.bats static.bats suite.bats)
+PART = unit fuzz $(filter-out $(TEXTS),$(BATS_FILES))
+
+# For each larger change: about six minutes on two cores.
+check: check-built
+	$(Q)CC="$(CC)" tests/run $(B) brief-sim $(filter-out $(LONG),$(SUITE))
+
+# The parts that `check` leaves out, and the suite on a build with sanitizers. The long files run on that build only.
+check-rest: PLAIN = $(filter-out $(PART),$(LONG))
+# The whole suite, for a reviewer: on both builds.
+check-all: PLAIN = $(SUITE)
+check-rest check-all: check-built
+	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
+	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(PLAIN) build/san $(PART)
+	$(Q)tests/portability/servers $(B)
+	$(if $(LEFT_OUT),@echo "not tested: $(LEFT_OUT) (make interop)")
+
+check-suite: check-built
+	$(Q)CC="$(CC)" tests/run $(B) $(SUITE)
+
+# Seconds: for each change.
+check-fast: check-built
+	$(Q)CC="$(CC)" tests/run $(B) lint unit fuzz
+
+# One target per tool: each builds into its own folder and runs the whole suite on it.
+SAN = B=build/san CFLAGS="-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer"
+SAN_STRICT = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+check-san:
+	$(Q)$(SAN_STRICT) $(MAKE) --no-print-directory $(SAN) check-part
+
+check-tsan:
+	$(Q)TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 $(MAKE) --no-print-directory B=build/tsan check-part \
+		CFLAGS="-O1 -g -fsanitize=thread -fno-omit-frame-pointer"
+
+check-part: check-built
+	$(Q)tests/run $(B) $(PART)
+
+# In parallel, unless make was told otherwise.
+check-built:
+	$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) built
+
+built: $(B)/redlock $(B)/redlock-gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/sim-lua $(B)/differ $(TOOLS)
+
+# ---- the source ----
+
+lint: $(B)/redlock-gen
+	$(Q)REDLOCK_BUILD="$(B)" CC="$(CC)" tests/lint
+
+STYLED = $(wildcard src/*.c src/*/*.[ch] tests/*/*.[ch])
+fmt:
+	$(Q)clang-format -i $(STYLED)
+
+fmt-check:
+	$(Q)clang-format --dry-run -Werror $(STYLED)
+
+tidy: $(B)/proto/scripts.inc
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) $(GEN) src/main.c -- \
+		-std=gnu11 -D_GNU_SOURCE -Isrc -I$(B)
+
+.PHONY: check check-rest check-all check-suite check-fast check-san check-tsan check-part check-built built lint fmt fmt-check tidy

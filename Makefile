@@ -1,4 +1,4 @@
-# redlock. `make` builds, `make check` tests; HACKING.md explains the rest.
+# redlock. `make` builds, `make check` tests, `make help` lists the targets; HACKING.md explains the rest.
 # V=1 shows the commands; DEVELOPER=1 turns warnings into errors.
 
 # Install folders; packagers set DESTDIR, a prefix of all of them.
@@ -71,7 +71,9 @@ LAYERS = base lock proto cli report file net proc cmd
 SOURCES = $(foreach layer,$(LAYERS),$(sort $(wildcard src/$(layer)/*.c)))
 OBJECTS = $(SOURCES:src/%.c=$(B)/%.o)
 
-all: $(B)/redlock
+## Build
+
+all: $(B)/redlock ## the program, build/redlock; DEVELOPER=1: warnings are errors
 
 $(B)/redlock: $(B)/main.o $(OBJECTS)
 	@echo "  LINK    $@"
@@ -84,10 +86,10 @@ $(B)/redlock-gen: $(GEN:src/%.c=$(B)/%.o) $(filter $(B)/base/% $(B)/lock/% $(B)/
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^
 
-gen: $(B)/redlock-gen
+gen: $(B)/redlock-gen ## write the generated parts of the manual pages
 	$(Q)$(B)/redlock-gen $(GENERATED)
 
-gen-check: $(B)/redlock-gen
+gen-check: $(B)/redlock-gen ## name the generated parts that are out of date
 	$(Q)$(B)/redlock-gen --check $(GENERATED)
 
 $(B)/%.o: src/%.c
@@ -108,20 +110,25 @@ $(B)/proto/scripts.inc: scripts/embed-lua $(LUA_SCRIPTS) $(wildcard src/proto/lu
 
 $(B)/proto/scripts.o: $(B)/proto/scripts.inc
 
-clean:
+clean: ## remove all builds
 	rm -rf build
 
-# ---- a first look ----
+# The text of a target is behind its prerequisites and "##"; a line that begins with "##" is a heading.
+help: ## this list
+	$(Q)awk -F ':.*## ' '/^## / { printf "%s%s\n", n++ ? "\n" : "", substr($$0, 4) } \
+		/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile $(PARTS)
 
-demo: $(B)/redlock
+## A first look
+
+demo: $(B)/redlock ## the demonstration of README.md
 	$(Q)tests/demo $(B)/redlock
 
 # A shell with three throwaway nodes. The exit status of the shell is no error of make; it is one if the nodes cannot be
 # started, or if there is no terminal.
-try: $(B)/redlock
+try: $(B)/redlock ## a shell with three throwaway nodes
 	$(Q)$(B)/redlock sandbox -- true && { $(B)/redlock sandbox || [ -t 0 ]; }
 
-# ---- installation ----
+## Installation
 
 # The installed files: put FILE MODE WHERE, each. Pages and completions are optional.
 define each_installed
@@ -133,7 +140,7 @@ define each_installed
 	for file in README.md CHANGELOG.md LICENSE; do put $$file 644 "$(DOCDIR)/$$file"; done
 endef
 
-install: $(B)/redlock
+install: $(B)/redlock ## below PREFIX (/usr/local); docs/packaging.md has the options
 	$(Q)set -e; put() { \
 		[ ! -e "$$1" ] || { echo "  INSTALL $(DESTDIR)$$3"; install -D -m $$2 "$$1" "$(DESTDIR)$$3"; }; \
 	}; $(each_installed)
@@ -141,13 +148,14 @@ ifeq ($(STRIP),yes)
 	$(Q)strip "$(DESTDIR)$(BINDIR)/redlock"
 endif
 
-uninstall:
+uninstall: ## remove the installed files
 	$(Q)put() { echo "  REMOVE  $(DESTDIR)$$3"; rm -f "$(DESTDIR)$$3"; }; $(each_installed)
 	$(Q)rmdir "$(DESTDIR)$(DOCDIR)" 2> /dev/null || true
 
 # The rest: the programs of the tests and the suite; long tests and other systems; pages and releases.
-include mk/tests.mk mk/long.mk mk/release.mk
+PARTS = mk/tests.mk mk/long.mk mk/release.mk
+include $(PARTS)
 
 -include $(shell find $(B) -name '*.d' -type f 2>/dev/null)
 
-.PHONY: all gen gen-check clean demo try install uninstall
+.PHONY: all gen gen-check clean help demo try install uninstall

@@ -1,31 +1,27 @@
 # Tests that take long, need more than README's packages, or give figures.
 
-# ---- faults, models, and tests that may go on for hours ----
+## Long tests
 
 # Faults on real nodes, row by row, and every system call of a run made to fail, one at a time; `check-all` has the first
 # three and the last of each name. Needs root, and Debian's nftables and iproute2.
-check-faults: check-built
+check-faults: check-built ## networks, clocks, every system call (root)
 	$(Q)ALL=1 tests/run $(B) $(FAULTS)
 
-# Faults made on purpose, one at a time: the suite must notice each. MUTANTS="name name" for some.
-check-mutants: $(B)/redlock
+check-mutants: $(B)/redlock ## faults made on purpose: does the suite notice? MUTANTS="x y"
 	$(Q)tests/mutants/run $(B) $(MUTANTS)
 
-# Every state of a small world, by Spin: minutes. DEPTH=long adds the long rows.
-model:
+model: ## every state of a small world, by Spin; DEPTH=long: more rows
 	$(Q)CC="$(CC)" tests/model/run
 
-# One world, one line per event: make sim SEED=7 PROFILE=adversary
-sim: $(B)/sim
+sim: $(B)/sim ## one world, a line per event; SEED=7 PROFILE=adversary
 	$(Q)$(B)/sim $(if $(SEED),--seed $(SEED)) $(if $(PROFILE),--profile $(PROFILE))
 
-# Fresh seeds: make sim-soak MINUTES=60
-sim-soak: $(B)/sim
+sim-soak: $(B)/sim ## the simulator with fresh seeds; MINUTES=60
 	$(Q)$(B)/sim --minutes $(or $(MINUTES),10) $(if $(PROFILE),--profile $(PROFILE))
 
 # libFuzzer looks for inputs that break a target (tests/fuzz/main.c lists them): TARGET=x, MINUTES=n (5).
 # Findings are in build/fuzz-x/found; inputs worth keeping go to tests/fuzz/corpus/x.
-fuzz: $(B)/proto/scripts.inc
+fuzz: $(B)/proto/scripts.inc ## search for bytes that break a parser; TARGET=url MINUTES=5
 	@test -d "tests/fuzz/corpus/$(TARGET)" -a -n "$(TARGET)" || { echo "make fuzz TARGET=x: one of" $$(ls tests/fuzz/corpus) >&2; exit 1; }
 	$(Q)mkdir -p build/fuzz-$(TARGET)/found build/fuzz-$(TARGET)/corpus
 	$(Q)$(if $(findstring clang,$(CC)),$(CC),clang) -std=gnu11 -D_GNU_SOURCE -Isrc -I$(B) -Itests -O1 -g -w -fsanitize=fuzzer,address,undefined \
@@ -35,35 +31,34 @@ fuzz: $(B)/proto/scripts.inc
 		-timeout=10 -artifact_prefix=found/ corpus $(CURDIR)/tests/fuzz/corpus/$(TARGET)
 
 # MINUTES=n is the duration (10), SEED=n repeats the draws, FOREIGN=0 leaves node-redlock out.
-torture: $(B)/redlock $(TOOLS)
+torture: $(B)/redlock $(TOOLS) ## contention with node-redlock, under faults; MINUTES=10
 	$(Q)tests/soak/torture $(B)
 
 # All modes of redlock, while nodes lose data, stop, change rights and are cut off. MINUTES=n is the duration (10),
 # SEED=n repeats the draws. The witness is a plain flock.
-storm: $(B)/redlock $(TOOLS)
+storm: $(B)/redlock $(TOOLS) ## all modes of redlock, under faults; MINUTES=10
 	$(Q)tests/soak/storm $(B)
 
-# LOSSES=n changes their number.
-losses: $(B)/redlock $(TOOLS)
+losses: $(B)/redlock $(TOOLS) ## the time between a loss and the end of the lock; LOSSES=n
 	$(Q)tests/soak/losses $(B)
 
-# Clients that start together with -n: one of them gets the lock. ROUNDS=n is the number of each row (500).
-rivals: $(B)/redlock $(TOOLS)
+# ROUNDS=n is the number of each row (500).
+rivals: $(B)/redlock $(TOOLS) ## clients that start together with -n; ROUNDS=500
 	$(Q)tests/soak/rivals $(B)
 
 # A lock that is extended 100,000 times (EXTENSIONS=n) while nodes restart, passwords change and so on (FAILURES=n):
 # does memory grow? UNDER=valgrind counts every byte.
-extensions: $(B)/redlock
+extensions: $(B)/redlock ## does memory grow in a long run? EXTENSIONS=100000
 	$(Q)tests/soak/extensions $(B)
 
-# Fencing numbers while nodes are killed and start again empty. NUMBERS=n is their number (2000).
-numbers: $(B)/redlock $(TOOLS)
+# NUMBERS=n is their number (2000).
+numbers: $(B)/redlock $(TOOLS) ## fencing numbers while nodes lose all keys; NUMBERS=2000
 	$(Q)tests/soak/numbers $(B)
 
-# ---- other tools, systems and libraries ----
+## Other tools, systems and libraries
 
 # One part at a time: under valgrind they need the processor all the time.
-check-valgrind: check-built
+check-valgrind: check-built ## the bats files under valgrind
 	$(Q)rm -rf build/valgrind && mkdir -p build/valgrind && chmod 1777 build/valgrind
 	$(Q)REDLOCK_UNDER="valgrind -q --log-file=$(CURDIR)/build/valgrind/%p --run-libc-freeres=no \
 		--error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
@@ -72,30 +67,29 @@ check-valgrind: check-built
 	$(Q)not_ours='WARNING: unhandled amd64-linux syscall|You may be able|README_MISSING|Nevertheless|bug_reports'; \
 		if grep -rhvE "$$not_ours" build/valgrind; then exit 1; fi
 
-# Every line and branch of src/lock, src/proto, src/cli and src/report.
-cover:
+cover: ## do unit tests and simulator reach every line and branch?
 	$(Q)CC="$(CC)" tests/cover $(B)/cover
 
 # Another C library, and another processor: needs the source of hiredis, and Debian's cross compiler and emulator. Each
 # script names the packages that it misses. FILES="x.bats y.bats" for some.
-check-musl: $(TOOLS)
+check-musl: $(TOOLS) ## another C library
 	$(Q)tests/portability/musl $(B) $(FILES)
 
-check-arm64: $(TOOLS)
+check-arm64: $(TOOLS) ## another processor, by qemu-user
 	$(Q)tests/portability/arm64 $(B) $(FILES)
 
 # The files that depend most on the server, on the servers of Debian 13, which the script fetches once.
-check-servers: check-built
+check-servers: check-built ## the servers of Debian 13; FILES="x.bats y.bats"
 	$(Q)tests/portability/servers $(B) $(FILES)
 
 # redlock alongside each library that it is tested with. Needs Debian's php-cli, php-predis, php-symfony-lock,
 # libredis-perl and ruby-redis; and node and npm (Debian's, or others), which fetches the rest once.
-interop: check-built
+interop: check-built ## other libraries' locks
 	$(Q)tests/run $(B) tests/bats/interop.bats $(INTEROP_ALL)
 
-# ---- figures ----
+## Figures
 
-bench: $(B)/redlock $(TOOLS)
+bench: $(B)/redlock $(TOOLS) ## speed and cost, next to other programs
 	$(Q)$(MAKE) --no-print-directory B=$(B)/without-tls WITH_TLS=no $(B)/without-tls/redlock
 	$(Q)tests/bench/run $(B)
 	$(Q)tests/bench/tls $(B)
@@ -103,5 +97,5 @@ bench: $(B)/redlock $(TOOLS)
 	$(Q)tests/bench/together $(B)
 	$(Q)tests/bench/status $(B)
 
-.PHONY: check-faults check-mutants model sim sim-soak fuzz torture storm losses rivals extensions numbers check-valgrind \
-	cover check-musl check-arm64 check-servers interop bench
+.PHONY: check-faults check-mutants model sim sim-soak fuzz torture storm losses rivals extensions numbers
+.PHONY: check-valgrind cover check-musl check-arm64 check-servers interop bench

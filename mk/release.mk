@@ -1,14 +1,14 @@
 # Pictures, pages and releases.
 
-# ---- pages ----
+## Pages
 
-# The pictures of README.md, from the output of real commands.
-pictures: $(B)/redlock
+# From the output of real commands.
+pictures: $(B)/redlock ## the pictures of README.md
 	$(Q)scripts/pictures $(B)/redlock docs/pictures
 
 # The manual pages as HTML, with the pictures, in build/html. References to other pages lead to Debian's.
 HTML_STYLE = body { max-width: 52em; margin: 1em auto; padding: 0 1em; font-family: sans-serif } img { max-width: 100% }
-html:
+html: ## the manual pages as HTML, in build/html
 	$(Q)rm -rf $(B)/html && mkdir -p $(B)/html && cp docs/pictures/*.svg $(B)/html
 	$(Q)set -e; cd man; for page in *.[1-9]; do \
 		mandoc -T html -O 'toc,man=%N.%S.html;https://manpages.debian.org/%N.%S' $$page > $(abspath $(B))/html/$$page.html; \
@@ -18,25 +18,25 @@ html:
 		-e '/^<h2.* id="Terminating/,/<.h2>/s|</h2>|&<img src="timeline.svg" alt="time line of a lock">|' $(B)/html/*.html
 	@echo $(B)/html/redlock.1.html
 
-# ---- releases ----
+## Releases
 
 # The source archive: build/redlock-VERSION.tar.gz. Every clone of a commit gives the same bytes.
-dist:
+dist: ## the source archive
 	$(Q)packaging/dist $(B)
 
 # All files of a release, in build/release: the source archive, packages and static programs for amd64 and arm64,
 # SHA256SUMS. docs/packaging.md names the required packages.
-release:
+release: ## all files of a release, in build/release
 	$(Q)packaging/release $(B)/release
 
 # Builds the release a second time from its own archive and compares the bytes; then lintian, the packages' contents,
 # and the static programs without other files. Needs Debian's lintian and qemu-user as well.
-check-release: release check-built
+check-release: release check-built ## build the release twice and compare; lintian; contents
 	$(Q)BATS_TEST_TIMEOUT=3600 RELEASE="$(abspath $(B)/release)" tests/run $(B) tests/release/release.bats
 
 # README's commands in fresh minimal systems of Debian 12 and 13 (DEBIAN=13: one), by debootstrap, as root: an hour.
 # ONLY=Install: the package installed, upgraded and removed.
-pristine:
+pristine: ## README's commands in fresh systems (root, an hour); DEBIAN=13
 	$(Q)tests/pristine/run $(DEBIAN)
 
 .PHONY: pictures html dist release check-release pristine

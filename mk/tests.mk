@@ -63,7 +63,7 @@ $(B)/tools/crowd: tests/tools/crowd.c $(filter-out $(B)/cmd/%,$(OBJECTS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(HIREDIS_LIBS) $(TLS_LIBS)
 
-# ---- the suite ----
+## Tests
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
 # Other programs' locks, if their requirements are installed: npm, or Debian's packages.
@@ -90,59 +90,58 @@ TEXTS = $(addprefix tests/bats/,completions.bats docs.bats gen.bats install.bats
 	pristine.bats static.bats suite.bats)
 PART = unit fuzz $(filter-out $(TEXTS),$(BATS_FILES))
 
-# For each larger change: about six minutes on two cores.
-check: check-built
+check-fast: check-built ## for each change: lint, unit tests, fuzz corpus; seconds
+	$(Q)CC="$(CC)" tests/run $(B) lint unit fuzz
+
+check: check-built ## for each larger change: all but the long parts; six minutes
 	$(Q)CC="$(CC)" tests/run $(B) brief-sim $(filter-out $(LONG),$(SUITE))
 
-# The parts that `check` leaves out, and the suite on a build with sanitizers. The long files run on that build only.
+# check-rest runs the long files on the build with sanitizers only.
 check-rest: PLAIN = $(filter-out $(PART),$(LONG))
-# The whole suite, for a reviewer: on both builds.
 check-all: PLAIN = $(SUITE)
-check-rest check-all: check-built
+check-rest: check-built ## the parts that check leaves out; and with sanitizers
+check-all: check-built ## for a reviewer: all, also with sanitizers; half an hour
+check-rest check-all:
 	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
 	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(PLAIN) build/san $(PART)
 	$(Q)tests/portability/servers $(B)
 	$(if $(LEFT_OUT),@echo "not tested: $(LEFT_OUT) (make interop)")
 
-check-suite: check-built
+check-suite: check-built ## all on one build
 	$(Q)CC="$(CC)" tests/run $(B) $(SUITE)
-
-# Seconds: for each change.
-check-fast: check-built
-	$(Q)CC="$(CC)" tests/run $(B) lint unit fuzz
 
 # One target per tool: each builds into its own folder and runs the whole suite on it.
 SAN = B=build/san CFLAGS="-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer"
 SAN_STRICT = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-check-san:
+check-san: ## unit, fuzz and bats with ASan and UBSan
 	$(Q)$(SAN_STRICT) $(MAKE) --no-print-directory $(SAN) check-part
 
-check-tsan:
+check-tsan: ## unit, fuzz and bats with the thread sanitizer
 	$(Q)TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 $(MAKE) --no-print-directory B=build/tsan check-part \
 		CFLAGS="-O1 -g -fsanitize=thread -fno-omit-frame-pointer"
 
-check-part: check-built
+check-part: check-built ## unit, fuzz and bats on one build
 	$(Q)tests/run $(B) $(PART)
 
 # In parallel, unless make was told otherwise.
-check-built:
+check-built: ## the programs of the tests, for tests/run
 	$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) built
 
-built: $(B)/redlock $(B)/redlock-gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/sim-lua $(B)/differ $(TOOLS)
+built: $(B)/redlock $(B)/redlock-gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/sim-lua $(B)/differ $(TOOLS) ## the same, without jobs in parallel
 
-# ---- the source ----
+## Style
 
-lint: $(B)/redlock-gen
+lint: $(B)/redlock-gen ## rules that no compiler checks
 	$(Q)REDLOCK_BUILD="$(B)" CC="$(CC)" tests/lint
 
 STYLED = $(wildcard src/*.c src/*/*.[ch] tests/*/*.[ch])
-fmt:
+fmt: ## clang-format (14)
 	$(Q)clang-format -i $(STYLED)
 
-fmt-check:
+fmt-check: ## name the lines that clang-format would change
 	$(Q)clang-format --dry-run -Werror $(STYLED)
 
-tidy: $(B)/proto/scripts.inc
+tidy: $(B)/proto/scripts.inc ## clang-tidy (14)
 	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) $(GEN) src/main.c -- \
 		-std=gnu11 -D_GNU_SOURCE -Isrc -I$(B)
 

@@ -67,7 +67,7 @@ refused() {
 		refused 64 "--seed wants a whole number, not '$seed'" "$sim" --seed "$seed"
 	done
 	refused 64 "--check wants a whole number, not 'x'" "$sim" --check=x
-	for parts in 0 11; do refused 64 "--check wants 1 to 10, not '$parts'" "$sim" --check=$parts; done
+	for parts in 0 6; do refused 64 "--check wants 1 to 5, not '$parts'" "$sim" --check=$parts; done
 	refused 64 "--first wants a whole number, not '1.5'" "$sim" --first 1.5
 	refused 64 "--seeds wants a whole number, not 'abc'" "$sim" --seeds abc
 	refused 64 "--seeds wants at least one, not '0'" "$sim" --seeds 0

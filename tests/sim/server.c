@@ -98,17 +98,20 @@ static bool is_old(void)
 /* ---- keys ---- */
 
 static char names[SERVER_KEYS][SERVER_VALUE_MAX];
+static size_t lengths[SERVER_KEYS];
 static int names_count;
 
 int server_key(const char *name)
 {
+	size_t len = strlen(name);
 	int i = 0;
 
-	while (i < names_count && strcmp(names[i], name) != 0)
+	while (i < names_count && (lengths[i] != len || memcmp(names[i], name, len) != 0))
 		i++;
 	if (i == names_count) {
-		assert(i < SERVER_KEYS && strlen(name) < sizeof(names[0]));
-		strcpy(names[names_count++], name);
+		assert(i < SERVER_KEYS && len < sizeof(names[0]));
+		lengths[i] = len;
+		memcpy(names[names_count++], name, len + 1);
 	}
 	return i;
 }
@@ -618,7 +621,8 @@ static const struct command {
 int server_command_number(const char *name)
 {
 	for (int i = 0; i < COMMANDS; i++)
-		if (strcasecmp(name, commands[i].name) == 0)
+		if ((name[0] | 0x20) == commands[i].name[0] &&
+			strcasecmp(name, commands[i].name) == 0)
 			return i;
 	return -1;
 }
@@ -793,6 +797,14 @@ void server_init(void)
 	open_library(LUA_STRLIBNAME, luaopen_string);
 	open_library(LUA_TABLIBNAME, luaopen_table);
 	open_library(LUA_MATHLIBNAME, luaopen_math);
+#ifdef LUA_JITLIBNAME
+	/* The compiler costs such short runs more than it saves. */
+	open_library(LUA_JITLIBNAME, luaopen_jit);
+	if (luaL_dostring(lua, "jit.off()") != 0)
+		abort();
+	lua_pushnil(lua);
+	lua_setglobal(lua, LUA_JITLIBNAME);
+#endif
 	luaL_register(lua, "redis", redis);
 	lua_createtable(lua, 0, 1);
 	lua_pushcfunction(lua, index_redis);
@@ -800,6 +812,8 @@ void server_init(void)
 	lua_setmetatable(lua, -2);
 	protect_globals();
 	lua_settop(lua, 0);
+	/* There is memory enough: collect garbage when ten times as much as needed is in use. */
+	lua_gc(lua, LUA_GCSETPAUSE, 1000);
 }
 
 /* ---- scripts ---- */

@@ -5,8 +5,17 @@
 -- arguments
 local held_ids = ''
 
--- include parts/view.lua
 -- include parts/restart_guard.lua
+-- include parts/plain.lua
+
+local value_now = tostring(plain_value())
+if value_now == token or sub(value_now, 1, TOKEN_ID_LEN + 1) == token .. ':' then
+	call('PEXPIRE', KEYS[1], ttl)
+	reply[REPLY_RUN_ID] = run_id
+	return answer(CODE_YES, to_number(ttl))
+end
+
+-- include parts/view.lua
 -- include parts/queue.lua
 
 report_waiters()

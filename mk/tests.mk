@@ -63,6 +63,19 @@ $(B)/tools/crowd: tests/tools/crowd.c $(filter-out $(B)/cmd/%,$(OBJECTS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(HIREDIS_LIBS) $(TLS_LIBS)
 
+# The hasty program, for tests that would wait long for a constant of redlock: these files have some (UNLESS_HASTY in
+# base/clock.h). All its other objects are the program's.
+HASTY = cmd/client lock/pace
+HASTY_OBJECTS = $(HASTY:%=$(B)/hasty/%.o)
+$(B)/hasty/redlock: $(HASTY_OBJECTS) $(filter-out $(HASTY:%=$(B)/%.o),$(B)/main.o $(OBJECTS))
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
+
+$(HASTY_OBJECTS): $(B)/hasty/%.o: src/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $< (hasty)"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) -DHASTY $(CFLAGS) -c -o $@ $<
+
 ## Tests
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
@@ -127,7 +140,7 @@ check-part: check-built ## unit, fuzz and bats on one build
 check-built: ## the programs of the tests, for tests/run
 	$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) built
 
-built: $(B)/redlock $(B)/redlock-gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/sim-lua $(B)/differ $(TOOLS) ## the same, without jobs in parallel
+built: $(B)/redlock $(B)/redlock-gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/sim-lua $(B)/differ $(B)/hasty/redlock $(TOOLS) ## the same, without jobs in parallel
 
 ## Style
 

@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #define FIRST_MESSAGE_AFTER USEC_SEC
-#define MESSAGE_INTERVAL (10 * USEC_SEC)
+#define MESSAGE_INTERVAL UNLESS_HASTY(10 * USEC_SEC)
 #define MESSAGE_INTERVAL_MAX (300 * USEC_SEC)
 
 /* With -q, an outage of the nodes that lasts for so long is reported, once. */
-#define ALARM_AFTER (30 * USEC_SEC)
+#define ALARM_AFTER UNLESS_HASTY(30 * USEC_SEC)
 
 const char *client_user(char uid[24])
 {

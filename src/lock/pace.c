@@ -24,9 +24,9 @@
 
 /* A waiter that the queue node has no room for looks and attempts so often: with five nodes, twelve
  * requests a minute at most. The interval between attempts grows to three times this one. */
-#define LOOK_ELSEWHERE (15 * USEC_SEC)
-#define RETRY_ELSEWHERE (20 * USEC_SEC)
-#define ELSEWHERE_SPREAD (4 * USEC_SEC)
+#define LOOK_ELSEWHERE UNLESS_HASTY(15 * USEC_SEC)
+#define RETRY_ELSEWHERE UNLESS_HASTY(20 * USEC_SEC)
+#define ELSEWHERE_SPREAD UNLESS_HASTY(4 * USEC_SEC)
 
 /* When all waiters must join again, the crowd spreads over this time for each waiter in it. */
 #define JOIN_SPREAD USEC_MSEC

@@ -22,6 +22,13 @@ redlock() {
 	${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@"
 }
 
+# hastily CMD...: `redlock` and `in_background` run the hasty program, some of whose constants are an eighth (UNLESS_HASTY
+# in src/base/clock.h).
+hastily() {
+	local -x REDLOCK_BUILD=$REDLOCK_BUILD/hasty
+	"$@"
+}
+
 # count_ours_only: the memory figures leave out freed memory and stacks that a sanitizer keeps.
 count_ours_only() {
 	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1:thread_local_quarantine_size_kb=64

@@ -309,3 +309,10 @@ servers_in_copy() {
 	[ "$status" -eq 1 ]
 	[ "$(grep -c ^run <<< "$output")" = 2 ]
 }
+
+@test "only the hasty program has shortened constants" {
+	run -1 grep -c "a hasty object" "$REDLOCK_BUILD/redlock"
+	# one for each file of HASTY in the Makefile
+	run -0 grep -ao "a hasty object" "$REDLOCK_BUILD/hasty/redlock"
+	[ "${#lines[@]}" -eq 2 ]
+}

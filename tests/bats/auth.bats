@@ -232,12 +232,13 @@ at_work() {
 	reader=$(redlock acquire -n -s -k read --ttl 10m)
 	SLOT=$(redlock acquire -n -L 2 -k slot)
 	try acquire -n -L 2 -k slot
-	# waiters, in the order in which they are woken
-	for waits in '-k job' '-k led' '-k read' '-k read -s' '-k slot -L 2'; do
-		in_background "$T/waiter" run $waits -- true
+	# waiters; the reader is woken after the writer
+	for waits in '-k job' '-k led' '-k slot -L 2' '-k read' '-k read -s'; do
+		in_background "$T/waiter${#waiters[@]}" run $waits -- true
 		waiters+=($BG)
-		eventually file_has "$T/waiter" waiting
+		[ "$waits" != '-k read' ] || eventually file_has "$T/waiter3" waiting
 	done
+	for n in 0 1 2 4; do eventually file_has "$T/waiter$n" waiting; done
 	# the command itself removes the rights before the lock is left to expire
 	try run -n -s -k left --min-hold 60s --ttl 60s -- bash -c \
 		'for i in 1 2 3; do REDISCLI_AUTH=maste7 redis-cli -s "$T/$i.sock" acl setuser app "$@"; done' bash "${@/#/-}"

@@ -294,7 +294,8 @@ named() {
 
 @test "examples: the holder of a lock, and its removal" {
 	stubs_start
-	redlock acquire -k deploy --owner somebody > "$T/token"
+	# `break` waits for its end
+	redlock acquire -k deploy --ttl 8s --node-timeout 2s --owner somebody > "$T/token"
 	example 'redlock status deploy'
 	runs 0
 	is_like "${lines[0]}" '*deploy*somebody*'

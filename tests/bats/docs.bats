@@ -94,6 +94,13 @@ block() {
 	sed '/^systemctl/d; s/^sleep 60/sleep 0/' "$T/commands" > "$T/client"
 	sed -n '/^redlock wait/p' "$T/client" > "$T/first"
 	run -0 sh -e "$T/first"
+	# 33 s after the restart, the lock will be on all nodes again; by hand, the quarantine ends at once.
+	read -r _ over length _ <<< "$(node 1 get '{redlock}:node')"
+	left=$((over - $(date +%s%3N)))
+	echo "in quarantine for another $left ms of $length ms"
+	[ $left -gt 20000 ] && [ $left -le 33000 ]
+	held_on job 2
+	admitted 1
 	eventually held_on job 3
 	run -0 sh -e "$T/client"
 	[[ "$output" == *"on 3 of 3 nodes"*sound:* ]]

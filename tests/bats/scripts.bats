@@ -736,10 +736,14 @@ stalled() {
 	for call in connect connect- send send-; do
 		for n in 1 2 3; do
 			echo "# $call $n"
-			stalled $call:$n:1200 check -k job --token "$TOKEN"
-			stalled $call:$n:1200 extend "${LONG[@]}" -k job --token "$TOKEN"
+			stalled $call:$n:1200 check -k job --token "$TOKEN" 3>&- &
+			check=$!
+			stalled $call:$n:1200 extend "${LONG[@]}" -k job --token "$TOKEN" 3>&- &
+			extend=$!
 			stalled $call:$n:1200 status job > "$T/out"
 			file_has "$T/out" 'on 3 of 3 nodes'
+			wait $check
+			wait $extend
 		done
 	done
 	stalled connect:2:1200 break -n -y --force -k job

@@ -23,6 +23,9 @@ as_master() {
 }
 key_is_held() { [ "$(as_master 1 exists "$1")" = 1 ]; }
 
+# redlock extends such a lock every four seconds.
+BRIEF=(--ttl 12s --node-timeout 2s)
+
 # works ARG...: redlock acquires a lock.
 works() { says 0 'done' '' run -n -k job "$@" -- echo done; }
 mistaken() {
@@ -493,7 +496,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 
 @test "the password changes while the lock is held: redlock reads the file again" {
 	cd "$T"
-	in_background "$T/out" run -v --username app --password-file pass -k job --ttl 30s -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -v --username app --password-file pass -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually key_is_held job
 	cd /
 	echo n3w > "$T/new"
@@ -514,7 +517,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	ended_with 0
 	file_has "$T/out" "^done"
 	# a file that redlock cannot read any more: the password from the last reading counts
-	in_background "$T/out" run -v --username app --password-file "$T/pass" -k job --ttl 30s -- sh -c "until [ -e $T/gone ]; do sleep 0.02; done"
+	in_background "$T/out" run -v --username app --password-file "$T/pass" -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/gone ]; do sleep 0.02; done"
 	eventually key_is_held job
 	rm "$T/pass"
 	for i in 1 2 3; do as_master $i client kill user app > "$T/acl"; done
@@ -531,7 +534,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	for i in 1 2 3; do as_master $i config set requirepass '' > "$T/acl"; done
 	everywhere acl deluser app
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
-	in_background "$T/out" run -vv --node-wait 1h -k job --ttl 30s -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -vv --node-wait 1h -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually file_has "$T/out" "waiting: no quorum"
 	everywhere acl setuser app on '>s3cret' '~*' '&*' '+@all'
 	eventually file_has "$T/out" "acquired 'job'"

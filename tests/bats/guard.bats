@@ -381,10 +381,12 @@ without_backlog() { [[ "$(node "$1" info replication)" == *repl_backlog_active:0
 	is_like "$stderr" ''
 	# nor after a while without a replica
 	for i in 1 2 3; do
-		before=$(history $i)
+		before[i]=$(history $i)
 		node $i config set repl-backlog-ttl 1 > "$T/set"
+	done
+	for i in 1 2 3; do
 		eventually without_backlog $i
-		[ "$(history $i)" != "$before" ]
+		[ "$(history $i)" != "${before[i]}" ]
 	done
 	redlock run -n -k job -- true
 	with_ports

@@ -230,22 +230,24 @@ extended_since_then() { [ "$(sed '1,/shuts down/d' "$T/out" | grep -c "extended 
 waits_for_sleep() { pgrep -x sleep -P "$(pgrep -P "$(supervisor_of "$BG")")"; }
 
 @test "TERM to redlock: a program that the shell waits for gets it too, after 3 seconds; the trap's own programs do not" {
-	in_background "$T/out" run -k job -- bash -c "trap 'echo clean; exit 5' TERM; echo up; sleep 60"
+	# at the same time, with --kill-after of less than twice that: after half of it
+	in_background "$T/plain" run -k plain -- bash -c "trap 'echo clean; exit 5' TERM; echo up; sleep 60"
+	local plain=$BG short
 	eventually waits_for_sleep
 	kill -TERM "$BG"
-	ended_with 5
-	file_has "$T/out" clean
-	# with --kill-after of less than twice that, after half of it
-	in_background "$T/out" run -k job --kill-after 4s -- bash -c "trap 'echo clean; exit 5' TERM; echo up; sleep 60"
+	in_background "$T/short" run -k short --kill-after 4s -- bash -c "trap 'echo clean; exit 5' TERM; echo up; sleep 60"
+	short=$BG
 	eventually waits_for_sleep
 	kill -TERM "$BG"
-	ended_with 5
-	file_has "$T/out" clean
 	in_background "$T/out" run -k job -- bash -c "trap 'sleep 4; echo slept \$?; exit 6' TERM; echo up; while :; do sleep 0.05; done"
 	eventually file_has "$T/out" up
 	kill -TERM "$BG"
 	ended_with 6
 	file_has "$T/out" "slept 0"
+	BG=$plain ended_with 5
+	file_has "$T/plain" clean
+	BG=$short ended_with 5
+	file_has "$T/short" clean
 }
 
 @test "a loss, --max-run, break and a takeover: the command and its processes get exactly one signal" {

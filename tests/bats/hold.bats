@@ -389,24 +389,28 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 }
 
 @test "--on-lost: another signal, KILL at once, or none" {
-	follow "$T/stamps" stubborn
-	hold -k a "${BRIEF[@]}" --kill-after 2s --on-lost USR1 --follow "$FOLLOWED"
-	steal a
-	eventually is_gone "$FOLLOWED"
-	file_has "$T/stamps" usr1
-	not file_has "$T/stamps" term
-	follow "$T/stamps" stubborn
-	hold -k b "${BRIEF[@]}" --on-lost kill --follow "$FOLLOWED"
-	steal b
-	eventually is_gone "$FOLLOWED"
-	not file_has "$T/stamps" term
-	follow "$T/stamps"
-	hold -k c "${BRIEF[@]}" --on-lost warn --follow "$FOLLOWED"
-	steal c
+	local of_a of_b of_c
+	follow "$T/stamps.a" stubborn
+	of_a=$FOLLOWED
+	hold -k a "${BRIEF[@]}" --kill-after 2s --on-lost USR1 --follow "$of_a"
+	follow "$T/stamps.b" stubborn
+	of_b=$FOLLOWED
+	hold -k b "${BRIEF[@]}" --on-lost kill --follow "$of_b"
+	follow "$T/stamps.c"
+	of_c=$FOLLOWED
+	hold -k c "${BRIEF[@]}" --on-lost warn --follow "$of_c"
+	for key in a b c; do steal $key; done
+	eventually is_gone "$of_a"
+	file_has "$T/stamps.a" usr1
+	not file_has "$T/stamps.a" term
+	eventually is_gone "$of_b"
+	not file_has "$T/stamps.b" term
+	not file_has "$T/stamps.b" usr1
 	eventually is_gone "$HOLDER"
-	is_alive "$FOLLOWED"
-	not file_has "$T/stamps" term
-	[ "$(redlock hold --list)" = "" ]
+	is_alive "$of_c"
+	not file_has "$T/stamps.c" term
+	none_is_listed() { [ "$(redlock hold --list)" = "" ]; }
+	eventually none_is_listed
 }
 
 @test "without --follow, a lost lock ends the background holder, and no other process" {

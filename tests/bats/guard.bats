@@ -372,6 +372,7 @@ without_backlog() { [[ "$(node "$1" info replication)" == *repl_backlog_active:0
 @test "a backup, and the first replica, give the data's history another id: no node loses its vote for that" {
 	redlock run -k job -- true
 	for i in 1 2 3; do
+		node $i config set repl-diskless-sync-delay 0 > "$T/set"
 		before=$(history $i)
 		node $i --rdb "$T/copy" > "$T/rdb" 2>&1
 		[ "$(history $i)" != "$before" ]

@@ -19,7 +19,7 @@ typedef int64_t usec;
 #define NEVER ((usec)INT64_MAX)
 
 /* A constant that a test would wait for. It is d, but an eighth of d in the hasty program, which is
- * for such tests only (HASTY in the Makefile). The text tells its objects from others. */
+ * for such tests only (HASTY in mk/tests.mk). The text tells its objects from others. */
 #ifdef HASTY
 static const char hasty_mark[] __attribute__((used)) = "a hasty object: for tests only";
 #define UNLESS_HASTY(d) ((d) / 8)

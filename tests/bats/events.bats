@@ -159,7 +159,7 @@ events_are() { is_like "$(cat "$T/events")" "$(printf '%s\n' "$@")"; }
 	hook="until [ -e '$T/go' ]; do sleep 0.02; done; '$T/note'"
 	in_background "$T/out" run -k job --on-event "$hook" -- sleep 60
 	eventually held_on job 3
-	eventually test -n "$(pgrep -P "$BG")"
+	eventually pgrep -P "$BG" > "$T/children"
 	kill -KILL "$BG"
 	ended_with 137
 	touch "$T/go"

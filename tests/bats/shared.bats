@@ -233,7 +233,7 @@ readers() {
 
 @test "other programs' locks exclude readers, and readers exclude other programs" {
 	reader a
-	for i in 1 2 3; do eventually [ "$(node $i exists db)" = 1 ]; [ -z "$(node $i set db else nx px 60000)" ]; done
+	for i in 1 2 3; do eventually eval "[ \"\$(node $i exists db)\" = 1 ]"; [ -z "$(node $i set db else nx px 60000)" ]; done
 	let_go a
 	done_is a
 	free_everywhere db

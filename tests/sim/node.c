@@ -333,8 +333,11 @@ usec node_reserved_until(const struct sim_node *n, int i)
 
 usec node_key_ends(const struct sim_node *n, int i, const struct session *s)
 {
-	return true_end(n,
-		readers(n, i) ? token_ends(n, i, node_value_of(n, i, s)) : lock_entry(n, i)->ends);
+	const struct server_entry *e = lock_entry(n, i);
+
+	if (readers(n, i))
+		return true_end(n, token_ends(n, i, node_value_of(n, i, s)));
+	return e ? true_end(n, e->ends) : 0;
 }
 
 int node_waiters(const struct sim_node *n, int queue)
@@ -545,15 +548,21 @@ static void note_record(const struct sim_node *n, const struct request *r, const
 		world.stored[strtoul(record, NULL, 10) % SIM_RUNS] |= 1u << number_of(n);
 }
 
+/* The node has the revoked form of the request's token in one of the places that it names. */
 static bool is_held_revoked(const struct sim_node *n, const struct request *r)
 {
 	const char *token = node_arg(r, "token");
-	const struct server_entry *e = readers(n, node_place_of(r));
 
-	for (int i = 0; i < (e ? e->members : 0); i++)
-		if (is_same_but_revoked(e->member[i].name, token))
+	for (int k = 0; k < r->keys; k++) {
+		const struct server_entry *e = readers(n, place_of_key(r, k));
+
+		for (int i = 0; i < (e ? e->members : 0); i++)
+			if (is_same_but_revoked(e->member[i].name, token))
+				return true;
+		if (is_same_but_revoked(node_value(n, place_of_key(r, k)), token))
 			return true;
-	return is_same_but_revoked(node_value(n, node_place_of(r)), token);
+	}
+	return false;
 }
 
 void node_serve(struct sim_node *n, const struct request *r, struct resp *resp)

@@ -630,9 +630,9 @@ int server_command_number(const char *name)
 static bool run(struct word *w, int count)
 {
 	int number = server_command_number(w[0].text);
-	const struct command *c = &commands[number];
+	const struct command *c = number < 0 ? NULL : &commands[number];
 
-	if (number < 0)
+	if (!c)
 		return say_error(texts()->unknown);
 	if (count < c->least || (c->most > 0 && count > c->most))
 		return say_error(texts()->wrong_count);

@@ -132,20 +132,22 @@ answers_with() {
 @test "each script: a key of another holder stays as it is, and a key that is gone is not set again" {
 	nodes_start 1
 	mine=1111111111111111111111111111111111111111:1000000002 other=2222222222222222222222222222222222222222:1000000001
-	# arguments_of SCRIPT: those after the token; the script has its names in its first line.
+	# arguments_of SCRIPT [FLAG]: those after the token; src/lock/operations.def has their names.
 	arguments_of() {
 		case $1 in
 		acquire) arguments=(600000 '' '' 1000 1 '' 0 0 1 '') ;;
 		extend) arguments=(600000 '' 1) ;;
 		undo) arguments=(1000 0 0 1) ;;
-		hand_off) arguments=(1000 '' '' 0 '' 0 0 1) ;;
+		hand_off) arguments=(1000 '' "${2-}" 0 '' 0 0 1) ;;
 		expire) arguments=(600000) ;;
 		fence_number) arguments=(7) ;;
 		look) arguments=('' '' 1 '' 0 0 1 '') ;;
+		revoke) arguments=('') ;;
 		esac
 	}
-	for name in extend undo hand_off expire fence_number look; do
-		script=$(embed --lua "${HEADERS[@]}" "$ROOT/src/proto/lua/$name.lua")
+	for name in extend undo hand_off 'hand_off b' expire fence_number look revoke; do
+		script=$(embed --lua "${HEADERS[@]}" "$ROOT/src/proto/lua/${name% *}.lua")
+		# shellcheck disable=SC2086
 		arguments_of $name
 		for value in "$other me" "${mine}1 me" "${mine%?}" ''; do
 			node 1 set k "$value" px 60000 > "$T/set"

@@ -206,6 +206,10 @@ answers_with() {
 	run node 1 eval "$(cat "$T/short")" 1 k other s '' none
 	is_denied "$output"
 	node 1 acl setuser default +zrangebyscore
+	# a reader that has expired does not count, though its entry is still there
+	node 1 zadd "redlock:readers:{k}" 1 "$a a" > "$T/set"
+	answers_with "$readers:1000000001 2 readers: a, b $readers:1000000001 2 readers: a, b" k "$a a" '' '' none
+	answers_with " $readers:1000000001 2 readers: a, b" k "$a a" s '' put
 	answers_with "$a a $readers:1000000001 reader b" k "$a a" '' '' remove
 	answers_with "$b b" k "$b b" '' '' remove
 	[ "$(node 1 exists k "redlock:readers:{k}")" = 0 ]
@@ -238,6 +242,21 @@ answers_with() {
 	node 1 set "redlock:fence:{l}" 9007199254740990
 	answers_with "9007199254740991" l 0 1
 	answers_with "-1 redlock:fence:{l}" l 0 1
+	# a client's clock that is wrong by days moves the number by half a minute
+	node 1 del "redlock:fence:{k}" > "$T/set"
+	run node 1 eval "$(cat "$T/short")" 1 k 0 $((now + 864000000000))
+	number=${lines[0]}
+	[ "$number" -lt $((now + 60000000)) ]
+	# a number is stored under the token that holds the key, and never goes back
+	mine=1111111111111111111111111111111111111111:1000000002
+	store=$(embed --lua "${HEADERS[@]}" "$ROOT/src/proto/lua/fence_number.lua")
+	node 1 set k "$mine me" px 60000 > "$T/set"
+	for token in "2$mine" "$mine me"; do node 1 eval "$store" 1 k "$token" 7 > "$T/set"; done
+	[ "$(node 1 get "redlock:fence:{k}")" = "$number" ]
+	node 1 eval "$store" 1 k "2$mine" $((number + 1)) > "$T/set"
+	[ "$(node 1 get "redlock:fence:{k}")" = "$number" ]
+	node 1 eval "$store" 1 k "$mine me" $((number + 1)) > "$T/set"
+	[ "$(node 1 get "redlock:fence:{k}")" = $((number + 1)) ]
 }
 
 @test "restart guard: a node without a mark has no vote; a client's clock that is off has none anywhere" {
@@ -253,6 +272,10 @@ answers_with() {
 	answers_with "3" '' 60000 "$(now)"
 	answers_with "3" '' 60000 "$(now)"
 	is_like "$(node 1 get {redlock}:node)" "$id * 60000 * 0"
+	# a third of the quarantine is left
+	ends=$(($(now) / 1000 + 20000))
+	node 1 set {redlock}:node "$id $ends 60000 $ends 0"
+	answers_with "3" '' 60000 "$(now)"
 	# 'doctor --admit' writes the id alone
 	node 1 set {redlock}:node "$id"
 	answers_with "votes $id" '' 60000 "$(now)"

@@ -62,15 +62,22 @@ goes_on() {
 	[ "$(find "$T" -name '*.got')" = '' ]
 }
 
+are_on_all() {
+	local key
+	for key in alone held shared 'slots#1' 'slots#2'; do eventually on_all "$key"; done
+}
+
 # restart_all SIGNAL
 restart_all() {
-	local i key
+	local i
+	# a holder begins when a majority has its key
+	are_on_all
 	for i in 1 2 3; do
 		kill "-$1" "${PID[$i]}"
 		eventually is_gone "${PID[$i]}"
 		start_node "$i"
 		eventually answers "$i"
-		for key in alone held shared 'slots#1' 'slots#2'; do eventually on_all "$key"; done
+		are_on_all
 		goes_on
 	done
 	redlock release --token "$TOKEN" -k held

@@ -604,21 +604,19 @@ static void drop_closed_subscribers(struct sim_node *n)
 
 static void subscribe(struct sim_node *n, const struct message *m)
 {
-	const char *waiter = strrchr(m->request.argv[1], ':') + 1;
-	const char *end = strchr(m->request.argv[2], '}');
-	int queue = end[-1] != 'k' ? SIM_LOCKS + 1 : end[1] == ':' ? atoi(end + 2) : 0;
+	const struct sim_message channel = node_read_channel(m->request.argv[1]);
 	struct sim_subscriber *subscriber = &n->subscriber[n->subscribers];
 
-	if (has_subscribed(m->client, m->node, queue))
+	if (has_subscribed(m->client, m->node, channel.queue))
 		return;
 	assert(n->subscribers < SIM_SUBSCRIBERS); /* a build with NDEBUG counts them, too */
 	n->subscribers++;
-	*subscriber = (struct sim_subscriber){.queue = queue,
+	*subscriber = (struct sim_subscriber){.queue = channel.queue,
 		.client = m->client,
 		.node = m->node,
 		.wire = m->wire,
 		.noticed_at = NEVER};
-	snprintf(subscriber->waiter, sizeof(subscriber->waiter), "%s", waiter);
+	snprintf(subscriber->waiter, sizeof(subscriber->waiter), "%s", channel.waiter);
 }
 
 static void deliver(const struct sim_subscriber *to, const struct sim_message *message)

@@ -75,8 +75,7 @@ static int64_t node_msec(const struct sim_node *n)
 	return node_clock(n) / USEC_MSEC;
 }
 
-/* The queue and the waiter of a channel; the waiter is "" in that of all waiters. */
-static struct sim_message read_channel(const char *channel)
+struct sim_message node_read_channel(const char *channel)
 {
 	struct sim_message m = {0};
 	const char *end = strchr(channel, '}'), *name = strrchr(channel, ':');
@@ -103,7 +102,7 @@ static int count_subscribers(const struct sim_node *n, const struct sim_message 
 
 static int numsub(struct server *s, const char *channel)
 {
-	const struct sim_message m = read_channel(channel);
+	const struct sim_message m = node_read_channel(channel);
 
 	return count_subscribers(s->owner, &m);
 }
@@ -118,7 +117,7 @@ static int count_only(struct server *s, const char *channel, const char *text)
 static int publish(struct server *s, const char *channel, const char *text)
 {
 	struct sim_node *n = s->owner;
-	struct sim_message m = read_channel(channel);
+	struct sim_message m = node_read_channel(channel);
 	int count = count_subscribers(n, &m);
 
 	snprintf(m.text, sizeof(m.text), "%s", text);

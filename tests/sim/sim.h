@@ -152,6 +152,9 @@ bool node_has_all(const struct sim_node *n, const struct request *r);
 /* The same as node_key_ends(), for the first of the keys that a request names. */
 usec node_keys_end(const struct sim_node *n, const struct request *r, const struct session *s);
 
+/* The queue and the waiter of a channel; the waiter is "" in that of all waiters. */
+struct sim_message node_read_channel(const char *channel);
+
 /* The waiters in a queue; the name of waiter j; is it in a queue of the key that a request names
  * first? */
 int node_waiters(const struct sim_node *n, int queue);

@@ -874,6 +874,50 @@ TEST(a_release_of_the_holder_that_refused_is_news)
 	CHECK(!lock_is_pausing(&r.lock));
 }
 
+/* The reservation has the id of the holder that refuses: its release is on its way to the other
+ * nodes. */
+TEST(a_refusal_by_the_holder_of_the_reservation_is_early)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	refuse(&r, HELD_FOR);
+	join(&r, 0, wake_up());
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	CHECK(!lock_is_pausing(&r.lock));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3 + 3 + 2);
+	fake_reply(&r, 1, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+}
+
+/* Or there is no release, and the queue node lost the key of the holder: a retry would keep the
+ * holder from setting its key there. */
+TEST(no_refusal_is_early_after_reservations_in_vain)
+{
+	struct reply holder = told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR);
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	for (int i = 0; i < 3; i++) {
+		fake_reply(&r, 0, VOTE_YES);
+		reply_with(&r, 1, holder);
+		reply_with(&r, 2, holder);
+		CHECK(lock_is_pausing(&r.lock));
+		fake_reply(&r, 0, VOTE_YES);
+		join(&r, 0, told(VOTE_YES, i < 2 ? HUGE : BIGGER, 0));
+		CHECK(!lock_is_pausing(&r.lock));
+	}
+	CHECK(r.lock.waiter.used_reservation);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, holder);
+	reply_with(&r, 2, holder);
+	CHECK(lock_is_pausing(&r.lock));
+	CHECK_INT(r.fake[0].sends[OP_UNDO], 4);
+}
+
 /* It begins the quarantine of each node. */
 TEST(the_first_look_waits_for_every_node)
 {

@@ -46,17 +46,14 @@ int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
 
 bool token_is_ours(const char *value, size_t len)
 {
-	if (len <= TOKEN_ID_LEN || value[TOKEN_ID_LEN] != ':')
-		return false;
-	for (int i = 0; i < TOKEN_ID_LEN; i++)
-		if (!strchr("0123456789abcdef", value[i]) || !value[i])
-			return false;
-	return true;
+	return len > TOKEN_ID_LEN && value[TOKEN_ID_LEN] == ':' &&
+	       strspn(value, "0123456789abcdef") == TOKEN_ID_LEN;
 }
 
 bool token_is_shared(const char *value, size_t len)
 {
-	return token_is_ours(value, len) && memcmp(value, TOKEN_READERS, TOKEN_ID_LEN) == 0;
+	return len > TOKEN_ID_LEN && value[TOKEN_ID_LEN] == ':' &&
+	       memcmp(value, TOKEN_READERS, TOKEN_ID_LEN) == 0;
 }
 
 bool token_has_no_holder(const char *text)

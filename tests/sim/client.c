@@ -12,8 +12,6 @@
 
 #define STACK_SIZE (64 * 1024)
 
-static ucontext_t scheduler;
-
 /* ---- sleeping and waking ---- */
 
 void client_go_on(struct client *c)
@@ -28,7 +26,7 @@ void client_go_on(struct client *c)
 	c->waiting = false;
 	c->wake_id++;
 	running = c;
-	swapcontext(&scheduler, &c->context);
+	coroutine_go_on(&c->coroutine);
 	running = NULL;
 }
 
@@ -53,7 +51,7 @@ void client_wait(usec until)
 	c->waiting = true;
 	if (until != NEVER)
 		schedule(usec_max(until, world.now), SIM_WAKE, c->id, 0, c->wake_id, NULL);
-	swapcontext(&c->context, &scheduler);
+	coroutine_wait(&c->coroutine);
 }
 
 static void nap(usec duration)
@@ -879,7 +877,7 @@ static void live(void)
 	}
 	c->done = true;
 	trace("c%d is done", c->id);
-	swapcontext(&c->context, &scheduler);
+	coroutine_wait(&c->coroutine);
 	abort();
 }
 
@@ -895,10 +893,7 @@ void client_begin(struct client *c, int id)
 	c->paused_until = c->had_no_voters = 0;
 	c->wake_id++;
 	c->section_id++;
-	getcontext(&c->context);
-	c->context.uc_stack.ss_sp = stack;
-	c->context.uc_stack.ss_size = STACK_SIZE;
-	makecontext(&c->context, live, 0);
+	coroutine_begin(&c->coroutine, stack, STACK_SIZE, live);
 	c->waiting = true;
 	schedule(world.now, SIM_WAKE, id, 0, c->wake_id, NULL);
 }

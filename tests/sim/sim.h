@@ -17,10 +17,10 @@
 
 #include "lock/deadline.h"
 #include "net/session.h"
+#include "sim/coroutine.h"
 #include "sim/server.h"
 
 #include <stdarg.h>
-#include <ucontext.h>
 
 #define SIM_NODES 7
 #define SIM_CLIENTS 8
@@ -257,7 +257,7 @@ struct client {
 	int64_t ppm, offset; /* of its clock, */
 	int64_t wall_offset; /* and of its time of day */
 
-	ucontext_t context;
+	struct coroutine coroutine;
 	char *stack;
 	bool done, crashed, waiting;
 	uint32_t sessions; /* how many it has had */

@@ -29,6 +29,7 @@
 #define TOKEN_HOLDER_START TOKEN_NINES TOKEN_HOLDER
 #define TOKEN_REVOKED_START TOKEN_NINES TOKEN_REVOKED
 #define TOKEN_START_LEN 14
+#define TOKEN_READERS_START TOKEN_NINES "f"
 #define TOKEN_READERS TOKEN_NINES "fffffffffffffffffffffffffff" /* of all readers together */
 #define OWNER_MAX 240
 #define TOKEN_MAX (TOKEN_ID_LEN + 1 + 12 + OWNER_MAX) /* the scripts return 300 bytes of it */

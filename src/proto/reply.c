@@ -11,7 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-_Static_assert(REPLY_ITEMS <= RESP_ITEMS_MAX, "a script's reply fits into a struct resp");
+_Static_assert(REPLY_FIRST_ITEMS + 2 * (REPLY_ITEMS - REPLY_FIRST_ITEMS) <= RESP_ITEMS_MAX,
+	"a script's reply fits into a struct resp");
 
 /* "NOPERM User u has no permissions to run the 'evalsha' command", "ERR unknown command 'EVALSHA',
  * with args ...": the server quotes the name in several ways. */
@@ -164,13 +165,30 @@ static void copy_text(struct reply *a, const struct resp_item *item)
 	memcpy(a->text, item->text, item->len + 1);
 }
 
-/* Has the reply the items of a script's reply, within their limits? */
-static bool is_script_reply(const struct resp *resp)
+/* The items of a script's reply that may follow the first ones: bit REPLY_*. */
+static const unsigned items_of[OP_COUNT] = {
+#define ITEM(name) | 1u << REPLY_##name
+#define NONE
+#define SCRIPT(name, words, file, flags, arguments, items) [OP_##name] = 0 items,
+#include "lock/operations.def"
+#undef ITEM
+#undef NONE
+};
+
+/* A script's reply by the numbers of its items: texts, or numbers. */
+struct items {
+	const struct resp_item *text, *run_id; /* run_id: NULL: none */
+	int64_t number[REPLY_ITEMS + 1];
+	unsigned given; /* bit REPLY_* */
+};
+
+/* Returns false if the item is given twice, or its value is outside its limits. */
+static bool take_item(struct items *items, int64_t item, const struct resp_item *value)
 {
 	/* 0: the item is a text, or any number. */
 	static const int64_t largest[REPLY_ITEMS + 1] = {
-		[REPLY_KEY] = KEYS_MAX,
 		[REPLY_WAITERS] = (1 << KEYS_MAX) - 1,
+		[REPLY_KEY] = KEYS_MAX,
 		[REPLY_PARTIAL] = 1,
 		[REPLY_SHARED] = 1,
 		[REPLY_UNGUARDED] = 1,
@@ -179,28 +197,50 @@ static bool is_script_reply(const struct resp *resp)
 		[REPLY_RANK] = INT_MAX,
 		[REPLY_LIMIT] = SLOTS_MAX,
 	};
+	bool is_text = item == REPLY_TEXT || item == REPLY_RUN_ID;
 
-	if (!resp->is_array || resp->count != REPLY_ITEMS)
+	if (value->type != (is_text ? RESP_STRING : RESP_INTEGER) || items->given >> item & 1)
 		return false;
-	for (int i = 1; i <= REPLY_ITEMS; i++) {
-		bool is_text = i == REPLY_TEXT || i == REPLY_RUN_ID;
-		int64_t number = number_of(resp, i);
+	if (largest[item] > 0 && (value->integer < 0 || value->integer > largest[item]))
+		return false;
+	items->given |= 1u << item;
+	items->number[item] = value->integer;
+	if (item == REPLY_TEXT)
+		items->text = value;
+	if (item == REPLY_RUN_ID)
+		items->run_id = value;
+	return true;
+}
 
-		if (item_of(resp, i)->type != (is_text ? RESP_STRING : RESP_INTEGER))
+/* Returns false if the reply is none of a script of the operation. */
+static bool read_items(struct items *items, enum op op, const struct resp *resp)
+{
+	*items = (struct items){.number[REPLY_KEY] = 1};
+	if (!resp->is_array || resp->count < REPLY_FIRST_ITEMS || resp->count % 2 != 0)
+		return false;
+	for (int i = 1; i <= REPLY_FIRST_ITEMS; i++)
+		if (!take_item(items, i, item_of(resp, i)))
 			return false;
-		if (largest[i] > 0 && (number < 0 || number > largest[i]))
+	for (int i = REPLY_FIRST_ITEMS + 1; i < resp->count; i += 2) {
+		int64_t item = number_of(resp, i);
+
+		if (item_of(resp, i)->type != RESP_INTEGER || item < 0 || item > REPLY_ITEMS ||
+			!(items_of[op] >> item & 1) ||
+			!take_item(items, item, item_of(resp, i + 1)))
 			return false;
 	}
-	return number_of(resp, REPLY_KEY) > 0 && item_of(resp, REPLY_RUN_ID)->len < RUN_ID_MAX;
+	if (!(items->given >> REPLY_SOONEST & 1))
+		items->number[REPLY_SOONEST] = items->number[REPLY_PTTL];
+	return items->number[REPLY_KEY] > 0 && (!items->run_id || items->run_id->len < RUN_ID_MAX);
 }
 
 /* Sets the vote. Returns false if there is no such code. */
-static bool read_code(struct reply *a, const struct resp *resp)
+static bool read_code(struct reply *a, const struct items *items)
 {
-	const char *text = item_of(resp, REPLY_TEXT)->text;
+	const char *text = items->text->text;
 
 	a->vote = VOTE_ABSENT;
-	switch (number_of(resp, REPLY_CODE)) {
+	switch (items->number[REPLY_CODE]) {
 	case CODE_YES:
 		a->vote = VOTE_YES;
 		return true;
@@ -231,28 +271,30 @@ static bool read_code(struct reply *a, const struct resp *resp)
 
 static struct reply read_script(enum op op, const struct resp *resp)
 {
-	const struct resp_item *run_id = item_of(resp, REPLY_RUN_ID);
+	struct items items;
+	const int64_t *number = items.number;
 	struct reply a = {.vote = VOTE_NONE};
 
-	if (!is_script_reply(resp) || !read_code(&a, resp))
+	if (!read_items(&items, op, resp) || !read_code(&a, &items))
 		return reply_absent(REASON_GARBAGE, NULL);
 	/* The id of a reservation. */
-	if (op == OP_JOIN && a.vote == VOTE_YES && item_of(resp, REPLY_TEXT)->len != TOKEN_ID_LEN)
+	if (op == OP_JOIN && a.vote == VOTE_YES && items.text->len != TOKEN_ID_LEN)
 		return reply_absent(REASON_GARBAGE, NULL);
-	a.pttl = left_of(number_of(resp, REPLY_PTTL));
-	copy_text(&a, item_of(resp, REPLY_TEXT));
-	memcpy(a.run_id, run_id->text, run_id->len + 1);
-	a.key = (int)number_of(resp, REPLY_KEY) - 1;
-	a.waiters = (unsigned)number_of(resp, REPLY_WAITERS);
-	a.is_partial = a.vote != VOTE_YES && number_of(resp, REPLY_PARTIAL);
-	a.is_shared = number_of(resp, REPLY_SHARED);
-	a.is_unguarded = number_of(resp, REPLY_UNGUARDED);
-	a.fence = number_of(resp, REPLY_FENCE);
-	a.slot = (int)number_of(resp, REPLY_SLOT);
-	a.soonest = left_of(number_of(resp, REPLY_SOONEST));
-	a.ticket = number_of(resp, REPLY_TICKET);
-	a.rank = (int)number_of(resp, REPLY_RANK);
-	a.limit = (int)number_of(resp, REPLY_LIMIT);
+	a.pttl = left_of(number[REPLY_PTTL]);
+	copy_text(&a, items.text);
+	if (items.run_id)
+		memcpy(a.run_id, items.run_id->text, items.run_id->len + 1);
+	a.key = (int)number[REPLY_KEY] - 1;
+	a.waiters = (unsigned)number[REPLY_WAITERS];
+	a.is_partial = a.vote != VOTE_YES && number[REPLY_PARTIAL];
+	a.is_shared = number[REPLY_SHARED];
+	a.is_unguarded = number[REPLY_UNGUARDED];
+	a.fence = number[REPLY_FENCE];
+	a.slot = (int)number[REPLY_SLOT];
+	a.soonest = left_of(number[REPLY_SOONEST]);
+	a.ticket = number[REPLY_TICKET];
+	a.rank = (int)number[REPLY_RANK];
+	a.limit = (int)number[REPLY_LIMIT];
 	a.has_record = op == OP_ACQUIRE && a.vote == VOTE_YES && a.text_len > 0;
 	a.record_age = a.has_record ? a.soonest : NEVER;
 	a.is_stored = op == OP_HAND_OFF && a.rank == 1;

@@ -19,7 +19,7 @@ enum resp_type {
 	RESP_ERROR,
 };
 
-#define RESP_ITEMS_MAX 15
+#define RESP_ITEMS_MAX 26
 
 struct resp_item {
 	enum resp_type type;
@@ -54,23 +54,27 @@ struct page_entry {
 bool page_next(const char **at, const char *end, struct page_entry *entry);
 
 /*
- * The items of a script's reply, by number; the scripts use these names, too
- * (proto/lua/parts/reply.lua).
+ * A script's reply: the first four items, in this order, then the number and the value of each
+ * further item that differs from its default, in any order. lock/operations.def says which items an
+ * operation may have. The scripts use these names, too (proto/lua/parts/reply.lua).
  */
 #define REPLY_CODE 1 /* CODE_* */
 #define REPLY_PTTL 2 /* milliseconds; negative: no expiry */
 #define REPLY_TEXT 3 /* the holder; ACQUIRE with FLAG_RECORD, CODE_YES: the record; empty: none */
-#define REPLY_RUN_ID 4 /* of the server; empty: not told */
-#define REPLY_KEY 5 /* the index of the key that the reply is about, from 1 */
-#define REPLY_WAITERS 6 /* the sum of 1 << (i - 1) for each key i that has waiters here */
+#define REPLY_WAITERS 4 /* the sum of 1 << (i - 1) for each key i that has waiters here */
+#define REPLY_FIRST_ITEMS 4
+
+#define REPLY_RUN_ID 5 /* of the server, a text; by default empty: not told */
+#define REPLY_KEY 6 /* the index of the key that the reply is about, from 1; by default 1 */
+/* The default of the others is 0. */
 #define REPLY_PARTIAL 7 /* 1: the client holds at least one of the keys */
 #define REPLY_SHARED 8 /* 1: readers hold the key */
 #define REPLY_UNGUARDED 9 /* 1: the node cannot tell whether it forgot keys */
 #define REPLY_FENCE 10 /* the fencing number; 0: none */
 #define REPLY_SLOT 11 /* another slot of the semaphore that is free; 0: none */
 #define REPLY_SOONEST \
-	12 /* until the first slot expires; no semaphore: as REPLY_PTTL. With a record: since the \
-	    start of its run; negative: it names no start, or one in the future */
+	12 /* until the first slot expires; by default REPLY_PTTL. With a record: since the start \
+	    of its run; negative: it names no start, or one in the future */
 #define REPLY_TICKET 13 /* JOIN: the client's ticket */
 #define REPLY_RANK \
 	14 /* waiters ahead of the client. JOIN: its place in the queue; LOOK: all waiters that \

@@ -78,16 +78,16 @@ static void begin_script(struct request *r, enum op op, const struct lock_ref *l
 static void push_slots(struct request *r, const struct lock_ref *lock)
 {
 	if (lock->slot > 0 && lock->slots == 0)
-		push(r, "");
+		push(r, SLOTS_UNKNOWN);
 	else
-		push_number(r, lock->slots);
+		push_number(r, lock->slots > 1 ? lock->slots : 0);
 }
 
 /* ---- the table of operations ---- */
 
 enum argument {
 	ARG_END,
-#define ARGUMENT(name) ARG_##name,
+#define ARGUMENT(name, ...) ARG_##name,
 #include "lock/operations.def"
 };
 
@@ -95,12 +95,19 @@ enum argument {
 
 static const struct {
 	const char *flags; /* the letters that the operation may have */
-	enum argument arguments[ARGUMENTS_MAX]; /* ARG_END ends them */
+	struct {
+		enum argument name; /* ARG_END ends them */
+		bool is_part; /* of the last word */
+	} arguments[ARGUMENTS_MAX];
 } scripts[OP_COUNT] = {
-#define ARG(name) ARG_##name,
-#define SCRIPT(name, words, file, flags, arguments) [OP_##name] = {flags, {arguments}},
+#define WORD(name) {ARG_##name, false},
+#define PLAIN(name) {ARG_##name, true},
+#define REST(name) {ARG_##name, true},
+#define SCRIPT(name, words, file, flags, arguments, ...) [OP_##name] = {flags, {arguments}},
 #include "lock/operations.def"
-#undef ARG
+#undef WORD
+#undef PLAIN
+#undef REST
 };
 
 static void push_flags(struct request *r, const struct request_args *args)
@@ -160,7 +167,8 @@ static void push_argument(struct request *r, enum argument argument, const struc
 		push_ms(r, args->guard.quarantine);
 		break;
 	case ARG_wall:
-		push_number(r, args->guard.wall);
+		push_number(
+			r, args->guard.quarantine > 0 || args->wants_fence ? args->guard.wall : 0);
 		break;
 	case ARG_slots:
 		push_slots(r, lock);
@@ -172,13 +180,22 @@ static void push_argument(struct request *r, enum argument argument, const struc
 		push_number(r, args->number);
 		break;
 	case ARG_record:
-		push(r, args->record->text);
+		if (args->record)
+			push(r, args->record->text);
+		else
+			push(r, "");
 		break;
 	case ARG_record_age:
-		push_ms(r, args->record->age);
+		if (args->record)
+			push_ms(r, args->record->age);
+		else
+			push(r, "");
 		break;
 	case ARG_keep_ms:
-		push_ms(r, args->record->keep);
+		if (args->record)
+			push_ms(r, args->record->keep);
+		else
+			push(r, "");
 		break;
 	case ARG_END:
 	case ARG_secret:
@@ -189,15 +206,36 @@ static void push_argument(struct request *r, enum argument argument, const struc
 	}
 }
 
+/* Makes one word of the words from `first` on, with a space between two of them. */
+static void join_words(struct request *r, int first)
+{
+	char *text = r->text + r->used;
+	size_t len = 0;
+
+	for (int i = first; i < r->argc; i++) {
+		assert(r->used + len + r->len[i] + 1 < sizeof(r->text));
+		memcpy(text + len, r->argv[i], r->len[i]);
+		len += r->len[i];
+		text[len++] = ' ';
+	}
+	text[--len] = '\0';
+	r->used += len + 1;
+	r->argc = first;
+	push_bytes(r, text, len);
+}
+
 void request_script(
 	struct request *r, enum op op, const struct lock_ref *lock, const struct request_args *args)
 {
-	const enum argument *argument = scripts[op].arguments;
+	int words = 0, i;
 
 	begin_script(r, op, lock);
-	/* The arguments of a record are the last ones. */
-	for (; *argument != ARG_END && (*argument != ARG_record || args->record); argument++)
-		push_argument(r, *argument, lock, args);
+	for (i = 0; scripts[op].arguments[i].name != ARG_END; i++) {
+		push_argument(r, scripts[op].arguments[i].name, lock, args);
+		words += !scripts[op].arguments[i].is_part;
+	}
+	if (words < i)
+		join_words(r, r->argc - i + words);
 }
 
 void request_delete(struct request *r, const struct request *release)

@@ -123,6 +123,9 @@ void request_by_digest(struct request *r);
 /* Any command; NULL ends the words. */
 void request_command(struct request *r, const char *const words[]);
 
+/* The argument `slots` of a client that asks about a slot and does not know the limit. */
+#define SLOTS_UNKNOWN "?"
+
 /* How long the queue lasts after a join. */
 #define QUEUE_MS (60 * 1000)
 

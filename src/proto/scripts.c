@@ -1,16 +1,18 @@
 #include "proto/scripts.h"
 
+#include "base/token.h"
+
 #include <stddef.h>
 
 /* From the build folder: script_NAME[] for each file in proto/lua. */
 #include "proto/scripts.inc"
 
-/* An attempt and its release that wait in the socket of a stopped server must be read in one go,
- * with a long owner text in the attempt: Redis drops unread bytes when it finds that the client is
- * gone.
+/* An attempt and its release that wait in the socket of a stopped server must be read in one go:
+ * Redis drops unread bytes when it finds that the client is gone. They have a key each, of 256
+ * bytes, a token with a long owner, and 250 bytes for all else.
  */
 #define SERVER_READ_BYTES (16 * 1024)
-#define ARGUMENTS_BYTES 1680
+#define ARGUMENTS_BYTES (2 * 256 + TOKEN_MAX + 250)
 
 _Static_assert(
 	sizeof(script_acquire) + sizeof(script_hand_off) + ARGUMENTS_BYTES < SERVER_READ_BYTES,

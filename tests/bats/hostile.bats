@@ -103,32 +103,35 @@ no_node() {
 		"denies permission (${acl}User u has no permissions to run the 'get' command)"
 }
 
-# reply CODE TEXT [ID [ITEM...]]: a script's reply (REPLY_* in src/proto/reply.h); the eight items after the run id, as
-# lines. Ticket, rank and number of waiters follow.
+# reply CODE TEXT [ID [ITEM VALUE]]: a script's reply (REPLY_* in src/proto/reply.h), with a run id and maybe one item
+# more, or with another value of the fourth item.
 reply() {
-	local code=$1 text=$2 of=${3-$id} items=(:1 :0 :0 :0 :0 :0 :0 :60000)
-	shift $(($# < 3 ? $# : 3))
-	[ $# -eq 0 ] || items=("$@")
+	local code=$1 text=$2 of=${3-$id} waiters=:0 count=6 more=
+	if [ "${4-}" = 4 ]; then
+		waiters=$5
+	elif [ $# -gt 3 ]; then
+		count=8 more=":$4\r\n$5\r\n"
+	fi
 	length() { printf "${1//%/%%}" | wc -c; }
-	printf '%s' "*15\r\n:$code\r\n:60000\r\n\$$(length "$text")\r\n$text\r\n\$$(length "$of")\r\n$of\r\n"
-	printf '%s\\r\\n' "${items[@]}" :0 :0 :0
+	printf '%s' "*$count\r\n:$code\r\n:60000\r\n\$$(length "$text")\r\n$text\r\n$waiters\r\n" \
+		":5\r\n\$$(length "$of")\r\n$of\r\n$more"
 }
 
 @test "replies of wrong types and lengths, or to another request" {
 	good=$(reply 1 '')
 	for text in '+OK\r\n' ':1\r\n' '$-1\r\n' '*-1\r\n' '*0\r\n' '$3\r\n\0\xff\x1b\r\n' '*1\r\n:1\r\n' "*4\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n" \
-		"${good/:1/+1}" "${good/:60000/\$-1}" "${good/\$0\\r\\n/:0}" "$(reply 1 '' "${id}ab")" "$(reply 1 '' "$id" +1 :0 :0 :0 :0 :0 :0 :0)" \
-		"$(reply 7 '')" "*14${good#\*15}" "*6\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n:0\r\n"; do
+		"${good/:1/+1}" "${good/:60000/\$-1}" "${good/\$0\\r\\n/:0}" "$(reply 1 '' "${id}ab")" "$(reply 1 '' "$id" 6 +1)" \
+		"$(reply 1 '' "$id" 5 :1)" "$(reply 1 '' "$id" 13 :1)" "$(reply 1 '' "$id" 16 :1)" "$(reply 1 '' "$id" 0 :1)" \
+		"$(reply 7 '')" "*5${good#\*6}" "*6\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n:0\r\n"; do
 		no_node "$GARBAGE" "$text"
 	done
 }
 
 @test "replies with impossible keys, slots and numbers" {
 	for code in 1 0 2 -1; do
-		for rest in ':0 :0 :0 :0 :0 :0 :0 :0' ':17 :0 :0 :0 :0 :0 :0 :0' ':2 :0 :0 :0 :0 :0 :0 :0' ':1 :-1 :0 :0 :0 :0 :0 :0' \
-			':1 :65536 :0 :0 :0 :0 :0 :0' ':1 :0 :2 :0 :0 :0 :0 :0' ':1 :0 :0 :-1 :0 :0 :0 :0' ':1 :0 :0 :0 :0 :-1 :0 :0' \
-			':1 :0 :0 :0 :0 :9007199254740992 :0 :0' ':1 :0 :0 :0 :0 :0 :1001 :0' ':1 :0 :0 :0 :0 :0 :0 +x'; do
-			no_node "$GARBAGE" "$(reply $code me "$id" $rest)"
+		for item in '6 :0' '6 :17' '6 :2' '4 :-1' '4 :65536' '7 :2' '8 :-1' '10 :-1' '10 :9007199254740992' '11 :1001' '12 +x'; do
+			# shellcheck disable=SC2086
+			no_node "$GARBAGE" "$(reply $code me "$id" $item)"
 		done
 	done
 }
@@ -140,7 +143,7 @@ reply() {
 	for how in '' --at-once; do
 		no_node "$GARBAGE*" $how --endless '+OK\r\n'
 	done
-	no_node "answered at excessive length" '*16\r\n'
+	no_node "answered at excessive length" '*27\r\n'
 	no_node "answered at excessive length" '*2147483647\r\n'
 	no_node "answered at excessive length" --endless '$2147483647\r\n'
 }

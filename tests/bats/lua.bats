@@ -92,6 +92,24 @@ answers_with() {
 	is_like "$output" "*: CALL is not defined as a number or a string"
 }
 
+@test "embed-lua: what follows '-- nest' is a function within the script; a nest of unused statements is none" {
+	got=$(shortened "local a = ARGV[1]" "-- nest" "local unused = 1" "local b = a + 1" "-- nest" "return a + b" "-- nest" "local c = 1")
+	[ "$got" = "local a=ARGV[1]return(function()local b=a+1 return(function()return a+b end)()end)()" ] || { echo "$got" && false; }
+}
+
+@test "embed-lua: arguments are words, and parts of the last word that are read when one of the first differs" {
+	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) PLAIN(flags) PLAIN(slots) REST(held_ids), NONE)' \
+		'ARGUMENT(token, "")' 'ARGUMENT(flags, "")' 'ARGUMENT(slots, "0")' 'ARGUMENT(held_ids, "")' > "$T/operations.def"
+	script "local sub, match = string.sub, string.match" "-- arguments" "local head = flags .. slots" "-- rest" \
+		"return {token, head, flags, slots, held_ids}"
+	embed --lua "$T/operations.def" "$T/script.lua" > "$T/short"
+	nodes_start 1
+	answer_of() { node 1 eval "$(cat "$T/short")" 0 t "$1" | tr '\n' ,; }
+	[ "$(answer_of ' 0 a b')" = "t,0,,0,a b," ]
+	[ "$(answer_of 's 0 ')" = "t,s0,s,0,," ]
+	[ "$(answer_of ' 12 x')" = "t,12,,12,x," ]
+}
+
 @test "embed-lua: unknown syntax is refused, with the line" {
 	refused "2: NO_SUCH_NAME is not defined as a number or a string" "local a = 1" "return NO_SUCH_NAME"
 	refused "1: long strings are not known" "return [[x]]"
@@ -135,13 +153,13 @@ answers_with() {
 	# arguments_of SCRIPT [FLAG]: those after the token; src/lock/operations.def has their names.
 	arguments_of() {
 		case $1 in
-		acquire) arguments=(600000 '' '' 1000 1 '' 0 0 1 '') ;;
-		extend) arguments=(600000 '' 1) ;;
-		undo) arguments=(1000 0 0 1) ;;
-		hand_off) arguments=(1000 '' "${2-}" 0 '' 0 0 1) ;;
-		expire) arguments=(600000) ;;
+		acquire) arguments=(600000 ' 0 0 0 1000 1   ') ;;
+		extend) arguments=(600000 ' 0') ;;
+		undo) arguments=('0 0 0 1000') ;;
+		hand_off) arguments=("${2-} 0 0   0 0 1000   ") ;;
+		expire) arguments=(600000 0) ;;
 		fence_number) arguments=(7) ;;
-		look) arguments=('' '' 1 '' 0 0 1 '') ;;
+		look) arguments=('0 0 0  1   ') ;;
 		revoke) arguments=('') ;;
 		esac
 	}
@@ -176,7 +194,7 @@ answers_with() {
 	nodes_start 1
 	id=1111111111111111111111111111111111111111
 	with_parts "token, flags, held_ids" view -- "local err = read_keys()" "if err then" "	return err" "end" \
-		"return {foreign or 0, gone or 0, reply[REPLY_PARTIAL], value[1] or '', beside('x', KEYS[1])}"
+		"return {foreign or 0, gone or 0, reply[5] == REPLY_PARTIAL and reply[6] or 0, value[1] or '', beside('x', KEYS[1])}"
 	answers_with "0 1 0  redlock:x:{k}" k $id '' ''
 	node 1 set k "$id:1 me"
 	answers_with "0 0 1 $id:1 me redlock:x:{k}" k "$id:1 me" '' ''
@@ -300,12 +318,15 @@ run_script() {
 	IFS=, read -ra keys <<< "$2"
 	shift 2
 	text_of "$name"
-	item=()
-	mapfile -t -O 1 item < <(node 1 eval "${TEXT[$name]}" ${#keys[@]} "${keys[@]}" "$@" 2>&1)
+	local got=() i
+	mapfile -t -O 1 got < <(node 1 eval "${TEXT[$name]}" ${#keys[@]} "${keys[@]}" "$@" 2>&1)
+	# The first items; the others have their defaults, unless they were given.
+	item=([1]="${got[1]-}" [2]="${got[2]-}" [3]="${got[3]-}" [4]="${got[4]-}" "" 1 0 0 0 0 0 "${got[2]-}" 0 0 0)
+	for ((i = 5; i < ${#got[@]}; i += 2)); do item[got[i]]=${got[i + 1]}; done
 }
 
 # The numbers of the items, as in src/proto/reply.h.
-key_of=5 waiters_of=6 partial_of=7 slot_of=11 soonest_of=12 ticket_of=13 rank_of=14 limit_of=15
+waiters_of=4 key_of=6 partial_of=7 slot_of=11 soonest_of=12 ticket_of=13 rank_of=14 limit_of=15
 
 # is_answer CODE [TEXT]: the code and the text of the last reply.
 is_answer() { [ "${item[1]} ${item[3]}" = "$1 ${2-${item[3]}}" ] || { declare -p item && false; }; }
@@ -320,17 +341,20 @@ token() { echo "$(id "$1"):1000000000 $1"; }
 key=k
 slots=1
 
+# slots_word: the argument `slots`.
+slots_word() { [ -z "$slots" ] && echo '?' || echo $((slots > 1 ? slots : 0)); }
+
 # queue_of: the end of the names of the queue and of its channels. Each limit has its own queue.
 queue_of() { [ "$slots" -gt 1 ] && echo "{${key%#*}}:$slots" || echo "{$key}"; }
 
 # acquires X [FLAGS [WOKEN_BY [WAITER]]]
-acquires() { run_script acquire "$key" "$(token "$1")" 600000 "${3-}" "${2-}" 60000 1 "${4-}" 0 0 "$slots" "${5-}"; }
+acquires() { run_script acquire "$key" "$(token "$1")" 600000 "${2-} $(slots_word) 0 0 60000 1 ${4-} ${3-} ${5-}"; }
 # hands_off X [FLAGS [WOKEN_BY [WAITER [FAR]]]]
-hands_off() { run_script hand_off "$key" "$(token "$1")" 60000 "${3-}" "${2-}" "${5-0}" "${4-}" 0 0 "$slots"; }
-undoes() { run_script undo "$key" "$(token "$1")" 60000 0 0 "$slots"; }
-looks() { run_script look "$key" "$(token "$1")" "${3-}" "${2-}" 1 "${4-}" 0 0 "$slots" ''; }
+hands_off() { run_script hand_off "$key" "$(token "$1")" "${2-} $(slots_word) ${5-0}   0 0 60000 ${4-} ${3-} "; }
+undoes() { run_script undo "$key" "$(token "$1")" "$(slots_word) 0 0 60000"; }
+looks() { run_script look "$key" "$(token "$1")" "$(slots_word) 0 0 ${2-} 1 ${4-} ${3-} "; }
 # joins X WAITER [TICKET]: over another connection than the waiter's.
-joins() { run_script join "$key" "$(token "$1")" 60000 "$2" "${3-0}" 0 0 "$slots"; }
+joins() { run_script join "$key" "$(token "$1")" "$(slots_word) 0 0 60000 $2 ${3-0}"; }
 place() { echo "${item[rank_of]} $(node 1 zcard "redlock:queue:$(queue_of)")"; }
 
 # subscribes WAITER...: opens a connection for each, which does not join.
@@ -430,7 +454,7 @@ waiting_test() {
 @test "join: over the waiter's own connection, after HELLO 3 and SUBSCRIBE" {
 	waiting_test
 	text_of join
-	subscribe w1 w1 "${TEXT[join]}" "$(token a)" 60000 w1 0 0 0 1
+	subscribe w1 w1 "${TEXT[join]}" "$(token a)" "0 0 0 60000 w1 0"
 	is_like "$(< "$T/w1")" "reply $yes 0 $(id a) *ready"
 	[ "$(reservation k)" = "$(id a)" ]
 	[ "$(queue)" = "w1" ]
@@ -827,11 +851,11 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	acquires a
 	record_lasts 590000
 	node 1 pexpire redlock:limit:{k} 1000 > "$T/set"
-	run_script extend "$key" "$(token a)" 700000 '' 3
+	run_script extend "$key" "$(token a)" 700000 ' 3'
 	is_answer $yes
 	record_lasts 690000
 	# not shortened
-	run_script extend "$key" "$(token a)" 1000 '' 3
+	run_script extend "$key" "$(token a)" 1000 ' 3'
 	record_lasts 690000
 	run_script expire "$key" "$(token a)" 900000 3
 	is_answer $yes
@@ -841,10 +865,10 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	record_lasts 890000
 	# missing: written anew, if the client knows the limit
 	node 1 del redlock:limit:{k} > "$T/set"
-	run_script extend "$key" "$(token b)" 700000 '' ''
+	run_script extend "$key" "$(token b)" 700000 ' ?'
 	is_answer $yes
 	[ -z "$(record)" ]
-	run_script extend "$key" "$(token b)" 700000 '' 3
+	run_script extend "$key" "$(token b)" 700000 ' 3'
 	[ "$(record)" = 3 ]
 	record_lasts 690000
 	# a client that holds the slot keeps it, whatever the record says
@@ -987,7 +1011,7 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 		waits w1
 		# shellcheck disable=SC2086
 		node 1 acl setuser default $rule
-		run_script join k "$(token b)" 5000 w2 0 0 0 1
+		run_script join k "$(token b)" "0 0 0 5000 w2 0"
 		[ "$rule" = "-publish" ] || [ "$rule" = "-pubsub|numsub" ] || [ "$rule" = resetchannels ] ||
 			is_denied "${item[*]}"
 		node 1 acl setuser default allkeys
@@ -1027,7 +1051,7 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	waiting_test
 	acquires a
 	waits w1
-	run_script hand_off k "$(token a)" 5000 '' '' 1 '' 1000 1 1
+	run_script hand_off k "$(token a)" " 0 1   1000 1 5000   "
 	is_answer $yes
 	got w1 "$(id a)"
 	[ "$(reservation k)" = "" ]

@@ -34,6 +34,15 @@ ends_keys_when_asked() { [ "$(node 1 debug set-active-expire 0)" = OK ]; }
 	done
 }
 
+@test "the heads of the scripts, which answer plain requests, answer what the rest would" {
+	for profile in swarm adversary interference guarded rivals unsafe; do
+		"$REDLOCK_BUILD/sim" --seeds 60 --profile $profile > "$T/with" || true
+		"$REDLOCK_BUILD/sim" --seeds 60 --profile $profile --without-heads > "$T/without" || true
+		grep -q history "$T/with"
+		diff "$T/with" "$T/without"
+	done
+}
+
 run_id() { node 1 info server | grep ^run_id:; }
 
 @test "a restarted server is another one: its run_id changes, and the data that it does not keep are gone" {

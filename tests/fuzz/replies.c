@@ -75,20 +75,41 @@ void fuzz_page(const uint8_t *data, size_t len)
 
 static const char some_id[] = "0123456789abcdef0123456789abcdef01234567";
 
+/* The items that a reply may have: bit REPLY_*. */
+static const unsigned items_of[OP_COUNT] = {
+#define ITEM(name) | 1u << REPLY_##name
+#define NONE
+#define SCRIPT(name, words, file, flags, arguments, items) [OP_##name] = 0 items,
+#include "lock/operations.def"
+#undef ITEM
+#undef NONE
+};
+
 /* Of a few shapes that are nearly valid, for others are rejected early. It is about one of three
  * keys, or of one more than there can be. */
-static void make_reply(struct resp *r, struct bytes *b, bool has_many_keys)
+static void make_reply(struct resp *r, struct bytes *b, enum op op, bool has_many_keys)
 {
 	uint8_t shape = fuzz_byte(b);
 	int keys = has_many_keys ? KEYS_MAX + 1 : 3;
 
 	memset(r, 0, sizeof(*r));
 	r->is_array = true;
-	r->count = shape % 16 == 15 ? REPLY_ITEMS - 1 : REPLY_ITEMS;
-	for (int i = 1; i <= r->count; i++) {
-		struct resp_item *item = &r->item[i - 1];
-		int8_t byte = (int8_t)fuzz_byte(b);
+	/* Each bit of a byte: is the item there? */
+	for (int i = 1, given = 0; i <= REPLY_ITEMS; i++) {
+		struct resp_item *item;
+		int8_t byte;
 
+		if (i > REPLY_FIRST_ITEMS) {
+			if ((i - REPLY_FIRST_ITEMS) % 8 == 1)
+				given = fuzz_byte(b);
+			given >>= 1;
+			if (!(given & 1) || !(items_of[op] >> i & 1 || shape % 16 == 14))
+				continue;
+			r->item[r->count++] =
+				(struct resp_item){.type = RESP_INTEGER, .integer = i};
+		}
+		item = &r->item[r->count++];
+		byte = (int8_t)fuzz_byte(b);
 		item->type = i == REPLY_TEXT || i == REPLY_RUN_ID ? RESP_STRING : RESP_INTEGER;
 		item->integer = i == REPLY_CODE                         ? byte % 8
 				: i == REPLY_PTTL || i == REPLY_SOONEST ? byte * 1000
@@ -101,6 +122,7 @@ static void make_reply(struct resp *r, struct bytes *b, bool has_many_keys)
 			memcpy(item->text, some_id, item->len);
 		}
 	}
+	r->count -= shape % 16 == 15;
 	if (shape >= 240)
 		*r = (struct resp){.count = 1, .item[0] = {.type = RESP_ERROR, .text = "NOPERM"}};
 }
@@ -365,12 +387,12 @@ static void ask(struct talk *t, enum op op, uint8_t how)
 		;
 }
 
-static size_t write_reply(char *dst, size_t size, struct bytes *b)
+static size_t write_reply(char *dst, size_t size, enum op op, struct bytes *b)
 {
 	struct resp r;
 	size_t used = 0;
 
-	make_reply(&r, b, true);
+	make_reply(&r, b, op, true);
 	if (r.is_array)
 		text_append(dst, size, &used, "*%d\r\n", r.count);
 	for (int i = 0; i < r.count; i++) {
@@ -387,7 +409,7 @@ static size_t write_reply(char *dst, size_t size, struct bytes *b)
 	return used;
 }
 
-static size_t write_said(char *dst, size_t size, enum said said, struct bytes *b)
+static size_t write_said(char *dst, size_t size, enum said said, enum op op, struct bytes *b)
 {
 	static const char *const texts[SAID_COUNT] = {
 		[SAID_NOSCRIPT] = "-NOSCRIPT No matching script.\r\n",
@@ -405,7 +427,7 @@ static size_t write_said(char *dst, size_t size, enum said said, struct bytes *b
 	uint8_t byte;
 
 	if (said <= SAID_REPLY_END)
-		return write_reply(dst, size, b);
+		return write_reply(dst, size, op, b);
 	if (texts[said]) {
 		text_append(dst, size, &used, "%s", texts[said]);
 		return used;
@@ -432,7 +454,9 @@ static size_t write_said(char *dst, size_t size, enum said said, struct bytes *b
 static void hear_said(struct talk *t, enum said said, struct bytes *b)
 {
 	char text[4096];
-	size_t len = write_said(text, sizeof(text), said, b), first = t->cuts ? len / 2 : len;
+	enum op op = t->conn.pending_count > 0 ? t->conn.pending[0].op : OP_NONE;
+	size_t len = write_said(text, sizeof(text), said, op, b);
+	size_t first = t->cuts ? len / 2 : len;
 
 	FUZZ_CHECK(send(t->peer, text, first, MSG_NOSIGNAL) == (ssize_t)first);
 	take_answers(t);
@@ -563,7 +587,7 @@ static void answer_one(struct play *p, int node, struct bytes *b)
 	struct resp resp;
 	struct reply a;
 
-	make_reply(&resp, b, p->policy.keys > 3);
+	make_reply(&resp, b, l->asked[0].op, p->policy.keys > 3);
 	a = reply_read(l->asked[0].op, &resp);
 	/* As net/conn does. */
 	if (l->asked[0].op == OP_SUBSCRIBE && resp.is_array)

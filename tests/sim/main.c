@@ -1,8 +1,10 @@
 /*
  * usage: sim [--check[=N] | --minutes N | --seeds N [--first N] | --seed N] [--profile NAME]
+ *            [--without-heads]
  * --check    a fixed number of seeds of every profile, and some of them twice; prints TAP.
  *            N: only the first seeds, one in N of the number
  * --minutes  fresh seeds of every profile, or of the named one, for that long
+ * --without-heads  the scripts take no short way for plain requests; the histories are the same
  * --seeds    N seeds of the profile (swarm), from 1, or from --first, on
  * --seed     this seed, with one line per event
  * Exit status: 0; 1 when a rule was broken (or, in a profile that is known to be unsafe, when
@@ -251,6 +253,7 @@ int main(int argc, char *argv[])
 		{"first", required_argument, NULL, 'f'},
 		{"seed", required_argument, NULL, 's'},
 		{"profile", required_argument, NULL, 'p'},
+		{"without-heads", no_argument, NULL, 'w'},
 		{NULL, 0, NULL, 0},
 	};
 	const struct profile *only = NULL, *p;
@@ -285,6 +288,9 @@ int main(int argc, char *argv[])
 			break;
 		case 'p':
 			only = profile_of(optarg);
+			break;
+		case 'w':
+			server_without_heads();
 			break;
 		default:
 			return 64;

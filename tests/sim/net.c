@@ -402,7 +402,7 @@ static bool is_end(const struct message *m)
 /* Copies the request, for the client's strings change. */
 static void keep_request(struct request *kept, const struct request *r)
 {
-	*kept = *r;
+	memcpy(kept, r, offsetof(struct request, text));
 	kept->used = 0;
 	for (int i = 0; i < r->argc; i++) {
 		bool is_argument = i > (r->op == OP_SUBSCRIBE ? 0 : 2);
@@ -781,7 +781,7 @@ void net_serve(int index)
 		resp->count -= draw_percent(50) ? 1 : resp->count;
 	if (m->op == OP_JOIN && resp->is_array)
 		trace("n%d puts c%d into its queue of %s, at %d", node, client, m->request.argv[3],
-			(int)resp->item[REPLY_RANK - 1].integer);
+			reply_read(OP_JOIN, resp).rank);
 	if (resp->is_array)
 		trace("n%d serves c%d%s: %d, %d ms%s", node, client, is_heard ? "" : " late",
 			(int)resp->item[0].integer, (int)resp->item[1].integer,

@@ -463,21 +463,37 @@ void node_note_lateness(struct sim_node *n, const char *token, usec left_at)
 
 const char *node_arg(const struct request *r, const char *name)
 {
-	static const char *const names[OP_COUNT] = {
-#define ARG(name) #name " "
-#define SCRIPT(name, words, file, flags, arguments) [OP_##name] = arguments,
+	static char part[REPLY_TEXT_MAX];
+	static const struct {
+		const char *name;
+		bool is_part; /* of the last word */
+	} arguments[OP_COUNT][16] = {
+#define WORD(name) {#name, false},
+#define PLAIN(name) {#name, true},
+#define REST(name) {#name, true},
+#define SCRIPT(name, words, file, flags, list, items) [OP_##name] = {list},
 #include "lock/operations.def"
-#undef ARG
+#undef WORD
+#undef PLAIN
+#undef REST
 	};
-	const char *at = names[r->op] ? names[r->op] : "";
-	size_t len = strlen(name);
+	const char *word = NULL;
+	bool is_part = false;
 
-	for (int i = 3 + r->keys; *at && i < r->argc; i++) {
-		size_t this = strcspn(at, " ");
+	for (int i = 0, w = 3 + r->keys; arguments[r->op][i].name; i++) {
+		bool is_last = !arguments[r->op][i + 1].name;
+		size_t len;
 
-		if (this == len && strncmp(at, name, len) == 0)
-			return r->argv[i];
-		at += this + strspn(at + this, " ");
+		if (!is_part)
+			word = r->argv[w++];
+		is_part = arguments[r->op][i].is_part;
+		/* The last part may have spaces. */
+		len = is_part && !is_last ? strcspn(word, " ") : strlen(word);
+		if (strcmp(arguments[r->op][i].name, name) == 0) {
+			snprintf(part, sizeof(part), "%.*s", (int)len, word);
+			return is_part ? part : word;
+		}
+		word += len + 1;
 	}
 	return "";
 }
@@ -543,7 +559,7 @@ static void note_record(const struct sim_node *n, const struct request *r, const
 {
 	const char *record = node_arg(r, "record");
 
-	if (*record && resp->is_array && resp->item[REPLY_RANK - 1].integer == 1)
+	if (*record && resp->is_array && reply_read(r->op, resp).is_stored)
 		world.stored[strtoul(record, NULL, 10) % SIM_RUNS] |= 1u << number_of(n);
 }
 

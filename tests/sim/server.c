@@ -812,8 +812,6 @@ void server_init(void)
 	lua_setmetatable(lua, -2);
 	protect_globals();
 	lua_settop(lua, 0);
-	/* There is memory enough: collect garbage when ten times as much as needed is in use. */
-	lua_gc(lua, LUA_GCSETPAUSE, 1000);
 }
 
 /* ---- scripts ---- */
@@ -824,6 +822,29 @@ static struct {
 	int chunk;
 } compiled[OP_COUNT + 1];
 
+static bool has_no_heads;
+
+void server_without_heads(void)
+{
+	has_no_heads = true;
+}
+
+/* The script, in which no request has one key: "#a==1 and". */
+static const char *without_head(const char *text)
+{
+	static char changed[16 * 1024];
+	char *one = changed;
+
+	if (!has_no_heads || strlen(text) >= sizeof(changed))
+		return text;
+	strcpy(changed, text);
+	while ((one = strstr(one, "==1 and")) && one[-2] != '#')
+		one++;
+	if (one)
+		one[2] = '0';
+	return changed;
+}
+
 static void push_chunk(const char *text)
 {
 	int i = 0;
@@ -831,7 +852,9 @@ static void push_chunk(const char *text)
 	while (compiled[i].text && compiled[i].text != text)
 		i++;
 	if (!compiled[i].text || i == OP_COUNT) {
-		if (luaL_loadbuffer(lua, text, strlen(text), "@user_script") != 0) {
+		const char *changed = without_head(text);
+
+		if (luaL_loadbuffer(lua, changed, strlen(changed), "@user_script") != 0) {
 			fprintf(stderr, "server: %s\n", lua_tostring(lua, -1));
 			abort();
 		}

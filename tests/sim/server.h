@@ -67,6 +67,9 @@ struct server {
 
 void server_init(void);
 
+/* From now on, scripts find no request plain, and answer without their heads (parts/plain.lua). */
+void server_without_heads(void);
+
 /* Deletes all keys; makes `to` a copy of the keys of `from`. */
 void server_flush(struct server *s);
 void server_copy(struct server *to, const struct server *from);

@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #define CHANGED ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"
-#define RELEASED \
-	"*15\r\n:1\r\n:0\r\n$0\r\n\r\n$0\r\n\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n" \
-	":0\r\n:0\r\n:0\r\n"
+#define RELEASED "*4\r\n:1\r\n:0\r\n$0\r\n\r\n:0\r\n"
 #define UNKNOWN "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 
 /* A connection to a server that says what a test lets it say. */
@@ -141,9 +139,7 @@ TEST(the_delete_counts_if_the_release_is_unknown)
 }
 
 /* A reply about the second key. */
-#define SECOND_KEY \
-	"*15\r\n:0\r\n:0\r\n$0\r\n\r\n$0\r\n\r\n:2\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n" \
-	":0\r\n:0\r\n:0\r\n"
+#define SECOND_KEY "*6\r\n:0\r\n:0\r\n$0\r\n\r\n:0\r\n:6\r\n:2\r\n"
 
 /* The request has one key. */
 static void check_key(enum op op, bool by_digest)

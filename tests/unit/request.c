@@ -9,12 +9,13 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- requests ---- */
 
 static const struct lock_ref some_lock = {
-	.keys = &ONE_KEY("the key"), .token = "token:me", .held = "one two"};
+	.keys = &ONE_KEY("the key"), .token = "token:me", .held = "0123"};
 static const struct guard_args some_guard = {.quarantine = 40 * USEC_SEC, .wall = 1700000000000001};
 
 /* A request with the script of its operation, and these words after it, up to NULL. */
@@ -36,17 +37,33 @@ static void expect_script(const struct request *r, const char *const words[], in
 
 #define EXPECT_SCRIPT(r, ...) expect_script((r), (const char *const[]){__VA_ARGS__, NULL}, __LINE__)
 
-/* The first line of a script names its arguments: "local a,b=unpack(ARGV)". */
+static int count_parts(const char *at, const char *end, char separator)
+{
+	int parts = 1;
+
+	for (; at < end; at++)
+		parts += *at == separator;
+	return parts;
+}
+
+/* A script names the words, "local a,b=unpack(ARGV)", and the parts of the last one,
+ * "c,d=e(b,('(%S*) '):rep(1)..". */
 static void expect_as_many_as_named(const struct request *r, int line)
 {
-	const char *at = r->argv[1];
-	const char *end = strstr(at, "=unpack(ARGV)");
-	int names = 1;
+	const char *end = strstr(r->argv[1], "=unpack(ARGV)"), *at = end;
+	const char *rest = r->argv[r->argc - 1], *rep;
+	int names;
 
-	CHECK(strncmp(at, "local ", 6) == 0 && end);
-	for (; at < end; at++)
-		names += *at == ',';
+	while (at[-1] != ' ')
+		at--;
+	names = count_parts(at, end, ',');
 	unit_check(r->argc == 3 + r->keys + names, __FILE__, line, "%d names", names);
+	rep = strstr(end, "(%S*) '):rep(");
+	if (!rep)
+		return;
+	names = atoi(rep + sizeof("(%S*) '):rep(") - 1) + 1;
+	unit_check(count_parts(rest, rest + strlen(rest), ' ') == names, __FILE__, line,
+		"%d names of parts in '%s'", names, rest);
 }
 
 #define EXPECT_AS_MANY_AS_NAMED(r) expect_as_many_as_named((r), __LINE__)
@@ -79,8 +96,7 @@ TEST(request_acquire_and_repair)
 	struct request r;
 
 	request_script(&r, OP_ACQUIRE, &some_lock, &args);
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "30000", "", "", "0", "1", "", "0", "0", "0",
-		"one two");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "30000", " 0 0 0 0 1   0123");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 	CHECK_INT(r.op, OP_ACQUIRE);
 	CHECK_INT(r.keys, 1);
@@ -90,26 +106,34 @@ TEST(request_acquire_and_repair)
 		.is_fair = true,
 		.wants_fence = true,
 		.reserve_time = 50 * USEC_MSEC,
-		.waiter = {.id = "r12", .woken_by = "an id", .key = 2, .overrides = true},
+		.waiter = {.id = "r12", .woken_by = "4567", .key = 2, .overrides = true},
 		.guard = some_guard,
 	};
 	request_script(&r, OP_REPAIR,
 		&(struct lock_ref){.keys = &(struct key_list){.count = 3, .key = {"a", "b", "c"}},
 			.token = "t"},
 		&args);
-	EXPECT_SCRIPT(&r, "3", "a", "b", "c", "t", "3153600000000", "an id", "so", "50", "3", "r12",
-		"40000", "1700000000000001", "0", "");
+	EXPECT_SCRIPT(&r, "3", "a", "b", "c", "t", "3153600000000",
+		"so 0 40000 1700000000000001 50 3 r12 4567 ");
+	EXPECT_AS_MANY_AS_NAMED(&r);
 	CHECK_INT(r.op, OP_REPAIR);
 	CHECK_INT(r.keys, 3);
 	/* An operation sends the flags that it may have. */
 	args.wants_record = args.never_shortens = true;
 	args.flag = FLAG_LEAVES;
 	request_script(&r, OP_ACQUIRE, &some_lock, &args);
-	CHECK_TEXT(r.argv[7], "sfonr");
+	CHECK_TEXT(r.argv[6], "sfonr 0 40000 1700000000000001 50 3 r12 4567 0123");
 	request_script(&r, OP_EXTEND, &some_lock, &args);
-	CHECK_TEXT(r.argv[6], "sk");
+	CHECK_TEXT(r.argv[6], "sk 0");
 	request_script(&r, OP_HAND_OFF, &some_lock, &args);
-	CHECK_TEXT(r.argv[7], "l");
+	CHECK_TEXT(r.argv[5], "l 0 0   40000 1700000000000001 50 r12 4567 ");
+	/* The time of day is for the restart guard, and for the number. */
+	args.guard.quarantine = 0;
+	request_script(&r, OP_ACQUIRE, &some_lock, &args);
+	CHECK_TEXT(r.argv[6], "sfonr 0 0 1700000000000001 50 3 r12 4567 0123");
+	args.wants_fence = false;
+	request_script(&r, OP_ACQUIRE, &some_lock, &args);
+	CHECK_TEXT(r.argv[6], "sfor 0 0 0 50 3 r12 4567 0123");
 }
 
 TEST(request_of_a_holder)
@@ -118,14 +142,14 @@ TEST(request_of_a_holder)
 
 	request_script(
 		&r, OP_EXTEND, &some_lock, &(struct request_args){.ttl = 1500 * USEC_MSEC + 1});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1500", "", "0");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1500", " 0");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 	request_script(&r, OP_EXTEND, &some_lock,
 		&(struct request_args){.ttl = USEC_MSEC, .is_shared = true});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1", "s", "0");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1", "s 0");
 	request_script(&r, OP_EXTEND, &some_lock,
 		&(struct request_args){.ttl = USEC_MSEC, .never_shortens = true});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1", "k", "0");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1", "k 0");
 	request_script(&r, OP_FENCE, &some_lock, &(struct request_args){.number = 42});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "42");
 	EXPECT_AS_MANY_AS_NAMED(&r);
@@ -136,7 +160,7 @@ TEST(request_of_a_holder)
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "0");
 	request_script(&r, OP_UNDO, &some_lock,
 		&(struct request_args){.reserve_time = 50 * USEC_MSEC, .guard = some_guard});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "40000", "1700000000000001", "0");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0 40000 1700000000000001 50");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 }
 
@@ -145,31 +169,29 @@ TEST(request_to_hand_off)
 	struct request r;
 
 	request_script(&r, OP_HAND_OFF, &some_lock, &(struct request_args){.far_waiters = 5});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "", "5", "", "0", "0", "0");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", " 0 5   0 0 0   ");
+	EXPECT_AS_MANY_AS_NAMED(&r);
 	request_script(&r, OP_HAND_OFF, &some_lock,
 		&(struct request_args){.record = &(struct record_args){.text = "1 0 17 ann",
 					       .age = 1234 * USEC_MSEC + 999,
 					       .keep = 86400 * USEC_SEC}});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "", "0", "", "0", "0", "0",
-		"1 0 17 ann", "1234", "86400000");
-	EXPECT_AS_MANY_AS_NAMED(&r);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", " 0 0 1234 86400000 0 0 0   1 0 17 ann");
 	request_script(&r, OP_ACQUIRE, &some_lock, &(struct request_args){.wants_record = true});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "r", "0", "1", "", "0", "0", "0",
-		"one two");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "r 0 0 0 0 1   0123");
 	request_script(&r, OP_HAND_OFF, &some_lock,
 		&(struct request_args){
 			.reserve_time = 50 * USEC_MSEC,
-			.waiter = {.id = "w12", .woken_by = "an id"},
+			.waiter = {.id = "w12", .woken_by = "4567"},
 			.flag = FLAG_LEAVES,
 			.guard = some_guard,
 		});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "an id", "l", "0", "w12", "40000",
-		"1700000000000001", "0");
+	EXPECT_SCRIPT(
+		&r, "1", "the key", "token:me", "l 0 0   40000 1700000000000001 50 w12 4567 ");
 	/* The key to break is named by its value, which may be binary. */
 	request_script(&r, OP_HAND_OFF,
 		&(struct lock_ref){.keys = &ONE_KEY("k"), .token = "a\0b", .token_len = 3},
 		&(struct request_args){.flag = FLAG_BREAKS});
-	CHECK_TEXT(r.argv[7], "b");
+	CHECK_TEXT(r.argv[5], "b 0 0   0 0 0   ");
 	CHECK_INT(r.len[4], 3);
 	CHECK(memcmp(r.argv[4], "a\0b", 3) == 0);
 }
@@ -179,17 +201,17 @@ TEST(request_to_look)
 	struct request r;
 
 	request_script(&r, OP_LOOK, &some_lock, &(struct request_args){0});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "", "", "1", "", "0", "0", "0", "one two");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0 0 0  1   0123");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 	request_script(&r, OP_LOOK, &some_lock,
 		&(struct request_args){
 			.is_shared = true,
 			.is_fair = true,
-			.waiter = {.id = "w12", .woken_by = "an id", .key = 0, .overrides = true},
+			.waiter = {.id = "w12", .woken_by = "4567", .key = 0, .overrides = true},
 			.guard = some_guard,
 		});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "an id", "sfo", "1", "w12", "40000",
-		"1700000000000001", "0", "one two");
+	EXPECT_SCRIPT(
+		&r, "1", "the key", "token:me", "0 40000 1700000000000001 sfo 1 w12 4567 0123");
 }
 
 TEST(request_to_join)
@@ -198,13 +220,13 @@ TEST(request_to_join)
 
 	request_script(&r, OP_JOIN, &some_lock,
 		&(struct request_args){.reserve_time = 50 * USEC_MSEC, .waiter.id = "w12"});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "w12", "0", "0", "0", "0");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0 0 0 50 w12 0");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 	request_script(&r, OP_JOIN, &some_lock,
 		&(struct request_args){
 			.waiter.id = "r12", .ticket = 1700000000000002, .guard = some_guard});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "r12", "1700000000000002", "40000",
-		"1700000000000001", "0");
+	EXPECT_SCRIPT(
+		&r, "1", "the key", "token:me", "0 40000 1700000000000001 0 r12 1700000000000002");
 }
 
 TEST(request_to_subscribe)
@@ -235,19 +257,19 @@ TEST(request_about_a_slot)
 
 	request_script(
 		&r, OP_UNDO, &lock, &(struct request_args){.reserve_time = 0, .guard = some_guard});
-	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "0", "40000", "1700000000000001", "3");
+	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "3 40000 1700000000000001 0");
 	/* A client that asks about a slot may not know the limit. */
 	lock.slots = 0;
 	request_script(
 		&r, OP_UNDO, &lock, &(struct request_args){.reserve_time = 0, .guard = some_guard});
-	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "0", "40000", "1700000000000001", "");
+	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "? 40000 1700000000000001 0");
 	request_script(&r, OP_EXPIRE, &lock, &(struct request_args){.ttl = USEC_SEC});
-	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "1000", "");
+	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "1000", SLOTS_UNKNOWN);
 	lock.slots = 1;
 	lock.slot = 0;
 	request_script(
 		&r, OP_UNDO, &lock, &(struct request_args){.reserve_time = 0, .guard = some_guard});
-	EXPECT_SCRIPT(&r, "1", "the key", "t", "0", "40000", "1700000000000001", "1");
+	EXPECT_SCRIPT(&r, "1", "the key", "t", "0 40000 1700000000000001 0");
 	memset(key, 'k', sizeof(key) - 1);
 	snprintf(want, sizeof(want), "%s#1000", key);
 	request_script(&r, OP_EXPIRE,
@@ -322,14 +344,18 @@ static void add_text(struct resp *r, enum resp_type type, const char *text)
 	snprintf(item->text, sizeof(item->text), "%s", text);
 }
 
-static struct resp_item *item_of(struct resp *r, int i)
-{
-	return &r->item[i - 1];
-}
-
+/* Of the first items, or after its number. */
 static void set_number(struct resp *r, int i, int64_t number)
 {
-	*item_of(r, i) = (struct resp_item){.type = RESP_INTEGER, .integer = number};
+	int at = i <= REPLY_FIRST_ITEMS ? i - 1 : REPLY_FIRST_ITEMS + 1;
+
+	while (i > REPLY_FIRST_ITEMS && at < r->count && r->item[at - 1].integer != i)
+		at += 2;
+	if (at > r->count) {
+		add_integer(r, i);
+		add_integer(r, 0);
+	}
+	r->item[at] = (struct resp_item){.type = RESP_INTEGER, .integer = number};
 }
 
 static struct resp script_reply(int64_t code, int64_t pttl, const char *holder, const char *run_id)
@@ -339,10 +365,11 @@ static struct resp script_reply(int64_t code, int64_t pttl, const char *holder, 
 	add_integer(&r, code);
 	add_integer(&r, pttl);
 	add_text(&r, RESP_STRING, holder);
-	add_text(&r, RESP_STRING, run_id);
-	add_integer(&r, 1);
-	while (r.count < REPLY_ITEMS)
-		add_integer(&r, 0);
+	add_integer(&r, 0);
+	if (*run_id) {
+		add_integer(&r, REPLY_RUN_ID);
+		add_text(&r, RESP_STRING, run_id);
+	}
 	return r;
 }
 
@@ -369,10 +396,10 @@ TEST(answer_numbers)
 			struct resp r = script_reply(CODE_FOREIGN, 1, "x", "");
 
 			set_number(&r, limits[i].item, limits[i].least - more);
-			CHECK_INT(reply_read(OP_ACQUIRE, &r).reason,
+			CHECK_INT(reply_read(OP_LOOK, &r).reason,
 				more ? REASON_GARBAGE : REASON_NONE);
 			set_number(&r, limits[i].item, limits[i].largest + more);
-			CHECK_INT(reply_read(OP_ACQUIRE, &r).reason,
+			CHECK_INT(reply_read(OP_LOOK, &r).reason,
 				more ? REASON_GARBAGE : REASON_NONE);
 		}
 }
@@ -776,15 +803,36 @@ TEST(answer_malformed)
 	r = good;
 	r.is_array = 0;
 	EXPECT_GARBAGE(&r);
-	/* too short, too long */
-	for (int n = 0; n <= RESP_ITEMS_MAX; n++) {
+	/* too short; the number of an item without its value */
+	for (int n = 0; n < good.count; n++) {
 		r = good;
 		r.count = n;
-		if (n != REPLY_ITEMS)
-			EXPECT_GARBAGE(&r);
+		EXPECT_GARBAGE(&r);
 	}
+	r = good;
+	add_integer(&r, REPLY_KEY);
+	EXPECT_GARBAGE(&r);
+	/* no such item, none of this operation, and one twice */
+	for (int i = -1; i <= REPLY_ITEMS + 1; i++) {
+		bool is_known = i > REPLY_FIRST_ITEMS && i <= REPLY_ITEMS && i != REPLY_RUN_ID &&
+				i != REPLY_RANK && i != REPLY_TICKET;
+
+		r = good;
+		add_integer(&r, i);
+		add_integer(&r, 1);
+		CHECK_INT(
+			reply_read(OP_ACQUIRE, &r).reason, is_known ? REASON_NONE : REASON_GARBAGE);
+		add_integer(&r, i);
+		add_integer(&r, 1);
+		EXPECT_GARBAGE(&r);
+	}
+	r = good;
+	add_text(&r, RESP_STRING, "6");
+	add_integer(&r, 1);
+	EXPECT_GARBAGE(&r);
 	/* any item of another type */
-	for (int n = 0; n < REPLY_ITEMS; n++)
+	set_number(&good, REPLY_KEY, 1);
+	for (int n = 0; n < good.count; n++)
 		for (size_t i = 0; i < COUNT_OF(types); i++) {
 			r = good;
 			r.item[n].type = types[i];

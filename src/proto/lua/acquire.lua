@@ -4,6 +4,7 @@
 -- A repair passes the reservation of another client.
 -- Flags: FLAG_SHARED, FLAG_FAIR, FLAG_OVERRIDE, FLAG_NUMBER and FLAG_RECORD (proto/request.h).
 
+-- include parts/keys.lua
 -- arguments
 
 -- include parts/restart_guard.lua
@@ -16,11 +17,18 @@ if may_run and not may_run('eval', '', 0) then
 	return {err = "NOPERM this user has no permissions to run the 'eval' command"}
 end
 local no_vote = guard()
-if not no_vote and plain_value() == '' then
-	call('SET', KEYS[1], token, 'PX', ttl)
+local plain = plain_value()
+if plain == '' and flags == '' and not no_vote and is_quiet() then
+	call('SET', keys[1], token, 'PX', ttl)
 	return answer(CODE_YES, to_number(ttl))
 end
 
+if is_others(plain) then
+	reply[REPLY_WAITERS] = count_plain_waiters()
+	return refuse_plain(plain)
+end
+
+-- rest
 -- include parts/view.lua
 -- include parts/other_slot.lua
 -- include parts/fence.lua
@@ -41,7 +49,7 @@ end
 if no_vote then
 	return no_vote
 end
-for i, key in ipairs(KEYS) do
+for i, key in ipairs(keys) do
 	if is_for_another(i) then
 		woken_for = nil
 		if readers[i] or not reservation(key) then
@@ -64,8 +72,10 @@ local number = has(FLAG_NUMBER) and (gone and raise() or last_number()) or 0
 if broken then
 	return answer(CODE_COUNTER, 0, broken)
 end
-reply[REPLY_FENCE] = number
-for i, key in ipairs(KEYS) do
+if number > 0 then
+	note(REPLY_FENCE, number)
+end
+for i, key in ipairs(keys) do
 	if value[i] then
 		extend(i, ttl, true)
 	else
@@ -81,6 +91,6 @@ record_limit(ttl, gone)
 report_waiters()
 answer(CODE_YES, to_number(ttl), record)
 if record ~= '' then
-	reply[REPLY_SOONEST] = record_age
+	note(REPLY_SOONEST, record_age)
 end
 return reply

@@ -5,6 +5,7 @@
 -- changes, so that a nested run that outlives the holder does not take the lock for held. No waiter
 -- is woken: the first waiters ask when the key expires. A revoked key is deleted at once.
 
+-- include parts/keys.lua
 -- arguments
 local flags, held_ids = '', ''
 
@@ -17,8 +18,7 @@ local err = read_keys()
 if err then
 	return err
 end
-reply[REPLY_PARTIAL] = 0
-for i, key in ipairs(KEYS) do
+for i, key in ipairs(keys) do
 	local v = value[i]
 	if is_ours(i) and unrevoked(v) ~= v then
 		remove(i)

@@ -2,16 +2,16 @@
 -- keys last now.
 -- Flags: FLAG_SHARED and FLAG_KEEPS (proto/request.h).
 
+-- include parts/keys.lua
 -- arguments
 local held_ids = ''
 
 -- include parts/restart_guard.lua
 -- include parts/plain.lua
 
-local value_now = tostring(plain_value())
-if value_now == token or sub(value_now, 1, TOKEN_ID_LEN + 1) == token .. ':' then
-	call('PEXPIRE', KEYS[1], ttl)
-	reply[REPLY_RUN_ID] = run_id
+if flags == '' and is_own(plain_value()) and is_quiet() then
+	call('PEXPIRE', keys[1], ttl)
+	note(REPLY_RUN_ID, run_id)
 	return answer(CODE_YES, to_number(ttl))
 end
 
@@ -24,9 +24,9 @@ if no then
 	return no
 end
 local left = math.huge
-for i = 1, #KEYS do
+for i = 1, #keys do
 	left = min(left, extend(i, ttl, has(FLAG_KEEPS)))
 end
 record_limit(left)
-reply[REPLY_RUN_ID] = run_id
+note(REPLY_RUN_ID, run_id)
 return answer(CODE_YES, left)

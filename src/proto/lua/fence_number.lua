@@ -15,5 +15,5 @@ end
 if last_number() > to_number(number) then
 	return answer(CODE_RESERVED, 0)
 end
-reply[REPLY_FENCE] = write_number(to_number(number))
-return answer(CODE_YES, call('PTTL', KEYS[1]))
+note(REPLY_FENCE, write_number(to_number(number)))
+return answer(CODE_YES, call('PTTL', keys[1]))

@@ -15,33 +15,34 @@
 -- not replace the reservation of a holder. If its own key was in the way of the holder's hand-off,
 -- it passes the holder's reservation on.
 --
--- record, record_age, keep_ms: only with --once-per: the record of the run, how long ago it started, and how long the
--- node keeps the record.
+-- record_age, record, keep_ms: only with --once-per: how long ago the run started, what the record says about it, and
+-- how long the node keeps the record.
 --
 -- Readers: a client that leaves the queue or the readers wakes the next waiters that are readers. Each
 -- node decides for itself which reader is the last one, so the last one reserves the key only if it
 -- wakes a waiter.
 
+-- include parts/keys.lua
 -- arguments
 local held_ids = ''
 
--- include parts/reply.lua
 -- include parts/plain.lua
-local value_now = tostring(far == '0' and not record and plain_value())
-if value_now == token or sub(value_now, 1, TOKEN_ID_LEN + 1) == token .. ':' then
-	local left = call('PTTL', KEYS[1])
-	call('DEL', KEYS[1])
-	try('PUBLISH', beside('queue', KEYS[1]), '')
+
+if flags == '' and far == '0' and record_age == '' and is_own(plain_value()) and is_quiet() then
+	local left = call('PTTL', keys[1])
+	call('DEL', keys[1])
+	try('PUBLISH', beside('queue', keys[1]), '')
 	return answer(CODE_YES, left)
 end
 
+-- rest
 -- include parts/view.lua
 -- include parts/queue.lua
 -- include parts/record.lua
 
 -- The next holder finds the record. It says nothing about the key, which may be gone, or another client's.
-if record then
-	reply[REPLY_RANK] = store_record(record, record_age, keep_ms)
+if record_age ~= '' then
+	note(REPLY_RANK, store_record(record, record_age, keep_ms))
 end
 releases = true
 
@@ -49,7 +50,6 @@ local err = read_keys()
 if err then
 	return err
 end
-reply[REPLY_PARTIAL] = 0
 local leaves, gives_up = has(FLAG_LEAVES), has(FLAG_GIVES_UP)
 
 local function may_delete(i)
@@ -66,8 +66,8 @@ end
 
 -- left: how long the keys would have lasted; -1: a key had no TTL.
 local left, others = 0, nil
-for i, key in ipairs(KEYS) do
-	local reserved_id, is_far = reservation(key), far % 2 ^ i >= bit(i)
+for i, key in ipairs(keys) do
+	local reserved_id, is_far = reservation(key), far % 2 ^ i >= 2 ^ (i - 1)
 	local id = (leaves or gives_up) and reserved_id or own_id
 	leave_queue(i)
 	if may_delete(i) then

@@ -9,6 +9,7 @@
 -- the nodes only after a while, and later clients must not pass it.
 -- While slots are held with another limit, it gets none, and wakes no waiter.
 
+-- include parts/keys.lua
 -- arguments
 local flags, held_ids, woken_by = '', '', ''
 
@@ -46,7 +47,7 @@ end
 
 enter()
 ticket = to_number(call('ZSCORE', queue, waiter))
-reply[REPLY_TICKET] = ticket
+note(REPLY_TICKET, ticket)
 first(1)
 local other = conflict()
 for i = 1, other and 0 or max(limit, 1) do
@@ -59,16 +60,16 @@ end
 if woken_for then
 	enter()
 end
-reply[REPLY_RANK] = call('ZRANK', queue, waiter) or 0
+note(REPLY_RANK, call('ZRANK', queue, waiter) or 0)
 report_waiters()
 if other then
 	return other
 end
 if woken_for then
-	reply[REPLY_SLOT] = to_number(sub(woken_for, 2)) or 0
+	note(REPLY_SLOT, to_number(sub(woken_for, 2)) or 0)
 	return answer(CODE_YES, 0, own_id)
 end
-slot = sub(KEYS[1], #base + 1)
+slot = sub(keys[1], #base + 1)
 if value[1] and not (readers[1] and is_reader(waiter)) then
 	return refuse(1)
 end

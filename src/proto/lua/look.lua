@@ -3,22 +3,38 @@
 -- Reports also with which limit slots of the key are held, if that is not the client's.
 -- Flags: FLAG_SHARED, FLAG_FAIR and FLAG_OVERRIDE (proto/request.h).
 
+-- include parts/keys.lua
 -- arguments
 
--- include parts/view.lua
 -- include parts/restart_guard.lua
--- include parts/other_slot.lua
+-- include parts/plain.lua
 -- include parts/fence.lua
 -- include parts/count.lua
+
+local plain = plain_value()
+if is_others(plain) or is_own(plain) then
+	guard()
+	if is_own(plain) then
+		note(REPLY_PARTIAL, 1)
+	end
+	note(REPLY_FENCE, last_number())
+	reply[REPLY_WAITERS] = count_plain_waiters()
+	note(REPLY_RANK, count_waiters(beside('queue', keys[1])))
+	return refuse_plain(plain)
+end
+
+-- rest
+-- include parts/view.lua
+-- include parts/other_slot.lua
 
 local err = read_keys()
 if err then
 	return err
 end
 local no_vote = guard()
-reply[REPLY_FENCE] = last_number()
+note(REPLY_FENCE, last_number())
 report_waiters()
-reply[REPLY_RANK] = count_waiters(queue_key(1))
+note(REPLY_RANK, count_waiters(queue_key(1)))
 local other = (gone or foreign and slot ~= '') and conflict()
 if other then
 	return other
@@ -28,7 +44,7 @@ if foreign then
 end
 if not gone then
 	local left = -1
-	for i = 1, #KEYS do
+	for i = 1, #keys do
 		local lasts = time_left(i)
 		if lasts >= 0 and (left < 0 or lasts < left) then
 			left = lasts
@@ -39,7 +55,7 @@ end
 if no_vote then
 	return no_vote
 end
-for i = 1, #KEYS do
+for i = 1, #keys do
 	if is_for_another(i) then
 		return refuse_reserved(i)
 	end

@@ -17,7 +17,7 @@ local held_ids = ''
 
 releases = true
 
-local key = KEYS[1]
+local key = keys[1]
 
 local function describe(kind, left)
 	local scan = left >= 0 and ({['hash'] = 'HSCAN', ['zset'] = 'ZSCAN'})[kind]

@@ -17,12 +17,12 @@
 local broken
 
 local function fence_key(i)
-	return beside('fence', KEYS[i])
+	return beside('fence', keys[i])
 end
 
 local function last_number()
 	local last = 0
-	for i = 1, #KEYS do
+	for i = 1, #keys do
 		local v = try('GET', fence_key(i))
 		if type(v) == 'table' then
 			v = find(v.err, 'WRONGTYPE', 1, true) and '?'
@@ -39,7 +39,7 @@ local function last_number()
 end
 
 local function write_number(n)
-	for i = 1, #KEYS do
+	for i = 1, #keys do
 		call('SET', fence_key(i), string.format('%.0f', n))
 	end
 	return n

@@ -8,13 +8,9 @@ local match = string.match
 local min = math.min
 local max, floor = math.max, math.floor
 local to_number = tonumber
+local keys = KEYS
 
 -- The bookkeeping key of a lock's key. The braces put both into one slot of a cluster.
 local function beside(what, key)
 	return 'redlock:' .. what .. ':{' .. key .. '}'
-end
-
--- The bit of key i, in a set of keys.
-local function bit(i)
-	return 2 ^ (i - 1)
 end

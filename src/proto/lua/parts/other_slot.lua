@@ -6,7 +6,7 @@
 -- until the first slot expires. Begins with the client's own slot, so that several clients get
 -- different ones.
 local function add_other_slot()
-	if slot == '' or slots == '' then
+	if slot == '' or slots == SLOTS_UNKNOWN then
 		return reply
 	end
 	local own, soonest = to_number(sub(slot, 2)), -1
@@ -17,7 +17,8 @@ local function add_other_slot()
 		if left == -2 then
 			local id = reservation(key)
 			if not id or is_for_us(id) then
-				reply[REPLY_SLOT], reply[REPLY_SOONEST] = i, 0
+				note(REPLY_SLOT, i)
+				note(REPLY_SOONEST, 0)
 				return reply
 			end
 			left = call('PTTL', reserved_key(key))
@@ -26,19 +27,21 @@ local function add_other_slot()
 			soonest = left
 		end
 	end
-	reply[REPLY_SOONEST] = soonest
+	note(REPLY_SOONEST, soonest)
 	return reply
 end
 
 -- The reply "slots are held with another limit than the client's", with the holder of the first of them; nil:
--- they are not, or the client has no limit.
+-- they are not, or the client has no limit. A record of a limit without a slot is out of date.
 local function conflict()
-	local other, holder = other_limit()
-	reply[REPLY_LIMIT] = other or 0
-	if not other or slot == '' or slots == '' then
-		return
+	local recorded = recorded_limit()
+	for i = 1, recorded ~= to_number(slots) and recorded or 0 do
+		local v = try('GET', base .. '#' .. i)
+		if type(v) == 'string' then
+			note(REPLY_LIMIT, recorded)
+			return slot ~= '' and slots ~= SLOTS_UNKNOWN and answer(CODE_FOREIGN, call('PTTL', limit_key), sub(v, 1, 300))
+		end
 	end
-	return answer(CODE_FOREIGN, call('PTTL', limit_key), sub(holder, 1, 300))
 end
 
 -- The reply "key i has another holder".
@@ -49,7 +52,7 @@ end
 
 -- The reply "key i is free, or readers hold it, but another waiter is first".
 local function refuse_reserved(i)
-	answer_about(i, CODE_RESERVED, max(call('PTTL', readers[i] and KEYS[i] or reserved_key(KEYS[i])), 0),
+	answer_about(i, CODE_RESERVED, max(call('PTTL', readers[i] and keys[i] or reserved_key(keys[i])), 0),
 		sub(readers[i] or '', 1, 300))
 	return add_other_slot()
 end

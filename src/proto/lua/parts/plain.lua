@@ -1,14 +1,37 @@
--- plain: the case of most requests: one key, no flags, no slots, and no other client waits.
--- Uses `flags` and `slots`.
+-- plain: the cases of most requests: one key, no slots, no readers.
+-- Uses `token` and `slots`.
 --
--- A script answers this case before it comes to the parts for all others: making their functions takes most
+-- A script answers these cases before it comes to the parts for all others: making their functions takes most
 -- of its time.
 -- include keys.lua
+-- include reply.lua
 
 -- The value of the key, '' if it is free; false: the request is not plain. A user without the right to GET gets
 -- an error in the other parts.
 local function plain_value()
-	return #KEYS == 1 and flags == '' and (to_number(slots) or 2) < 2
-		and try('EXISTS', beside('queue', KEYS[1]), beside('reserved', KEYS[1])) == 0
-		and (try('GET', KEYS[1]) or '')
+	local v = #keys == 1 and slots == '0' and (try('GET', keys[1]) or '')
+	return type(v) == 'string' and sub(v, 1, TOKEN_START_LEN) ~= TOKEN_READERS_START and v
+end
+
+-- True: no client waits, and no reservation is left.
+local function is_quiet()
+	return try('EXISTS', beside('queue', keys[1]), beside('reserved', keys[1])) == 0
+end
+
+-- Does a plain value belong to the client?
+local function is_own(v)
+	return v and (v == token or sub(v, 1, TOKEN_ID_LEN + 1) == token .. ':')
+end
+
+-- Does it belong to another client? A token of the client's own may be revoked.
+local function is_others(v)
+	return v and v ~= '' and sub(v, TOKEN_START_LEN + 1, TOKEN_ID_LEN) ~= sub(token, TOKEN_START_LEN + 1, TOKEN_ID_LEN)
+end
+
+local function refuse_plain(v)
+	return answer(CODE_FOREIGN, call('PTTL', keys[1]), sub(v, 1, 300))
+end
+
+local function count_plain_waiters()
+	return try('EXISTS', beside('queue', keys[1])) == 1 and 1 or 0
 end

@@ -18,17 +18,18 @@
 -- woken.
 -- include semaphore.lua
 
+-- nest
 local own_id = sub(token, 1, TOKEN_ID_LEN)
 -- The slot for which this script has woken its own client; '': the client was woken, but not for a
 -- slot; nil: it was not woken.
 local woken_for
 
 local function lock_key(i)
-	return slot == '' and KEYS[i] or base .. slot
+	return slot == '' and keys[i] or base .. slot
 end
 
 local function queue_of(what, i)
-	return slot == '' and beside(what, KEYS[i]) or beside(what, base) .. ':' .. limit
+	return slot == '' and beside(what, keys[i]) or beside(what, base) .. ':' .. limit
 end
 
 local function queue_key(i)
@@ -54,8 +55,8 @@ end
 -- The bits of the keys that have waiters at this node.
 local function report_waiters()
 	local bits = 0
-	for i = 1, #KEYS do
-		bits = bits + (has_waiters(i) and bit(i) or 0)
+	for i = 1, #keys do
+		bits = bits + (has_waiters(i) and 2 ^ (i - 1) or 0)
 	end
 	reply[REPLY_WAITERS] = bits
 end
@@ -78,8 +79,7 @@ end
 -- Is the node's clock off? Then the node keeps no reservation: once the clock is set right, the
 -- reservation would last for as long as the clock was off. Uses `quarantine` and `wall`.
 local function is_skewed()
-	local t = to_number(quarantine) > 0 and try('TIME')
-	return t and not t.err and math.abs(t[1] * 1000000 + t[2] - wall) > SKEW_MAX_MS * 1000
+	return to_number(quarantine) > 0 and clock(try) and math.abs(clock(try) - wall / 1000) > SKEW_MAX_MS
 end
 
 -- Uses `reserve_ms`, `quarantine` and `wall`.
@@ -182,7 +182,7 @@ local function is_for_another(i)
 	if value[i] or has(FLAG_OVERRIDE) then
 		return false
 	end
-	local id = not readers[i] and reservation(KEYS[i])
+	local id = not readers[i] and reservation(keys[i])
 	if id then
 		return not is_for_us(id)
 	end

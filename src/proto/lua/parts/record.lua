@@ -4,7 +4,7 @@
 -- include view.lua
 
 local function record_key()
-	return beside('queue', KEYS[1]) .. ':done'
+	return beside('queue', keys[1]) .. ':done'
 end
 
 -- Returns the text of the record, '' if there is none, and how long ago its run started; a negative time: the record

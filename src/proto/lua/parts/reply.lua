@@ -1,11 +1,15 @@
--- reply: the reply of a script. Its items have names in proto/reply.h.
+-- reply: the reply of a script: a code, a time in milliseconds, a text, and the bits of the keys that have
+-- waiters; then the numbers and values of further items, where they differ from their defaults. Items have
+-- names in proto/reply.h.
 
-local reply = {CODE_YES, 0, '', '', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+local reply = {CODE_YES, 0, '', 0}
 
--- Completes the reply with a code, a time in milliseconds and a text. The other items are set where
--- they become known.
+local function note(item, value)
+	reply[#reply + 1] = item
+	reply[#reply + 1] = value
+end
+
 local function answer(code, ms, text)
 	reply[REPLY_CODE], reply[REPLY_PTTL], reply[REPLY_TEXT] = code, ms, text or ''
-	reply[REPLY_SOONEST] = ms
 	return reply
 end

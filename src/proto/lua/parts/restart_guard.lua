@@ -36,7 +36,7 @@ local run_id = type(info) == 'string' and field(info, 'run_id') or ''
 -- Returns the reply that says why the node has no vote; nil: the node has a vote.
 local function guard()
 	local needed = to_number(quarantine)
-	reply[REPLY_RUN_ID] = run_id
+	note(REPLY_RUN_ID, run_id)
 	if needed == 0 then
 		return
 	end
@@ -45,7 +45,7 @@ local function guard()
 		mark = ''
 	end
 	if run_id == '' or time.err or type(mark) == 'table' then
-		reply[REPLY_UNGUARDED] = 1
+		note(REPLY_UNGUARDED, 1)
 		return
 	end
 	local history = try('INFO', 'replication')
@@ -82,7 +82,7 @@ local function guard()
 	end
 	local text = string.format('%s %.0f %.0f %.0f %s', run_id, over, given, over_there, history)
 	if text ~= mark and try('SET', GUARD_KEY, text).err then
-		reply[REPLY_UNGUARDED] = 1
+		note(REPLY_UNGUARDED, 1)
 		return
 	end
 	if over > node_ms or over_there > client_ms then

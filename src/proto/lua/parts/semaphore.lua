@@ -1,5 +1,5 @@
 -- semaphore: a lock with several slots, each of which is a key of its own: KEY#1, KEY#2, ...
--- Uses `slots`: the client's limit; less than 2: no semaphore; '': the key is a slot, and the client does
+-- Uses `slots`: the client's limit; 0: no semaphore; SLOTS_UNKNOWN: the key is a slot, and the client does
 -- not know the limit.
 --
 -- redlock:limit:{KEY} has the limit with which slots were taken here. It lasts as long as the slots. While
@@ -7,8 +7,8 @@
 -- has its own reservation. A wake-up is the reservation's id followed by the slot.
 
 -- slot: the slot that the request is about, as "#3"; '': no semaphore. base: KEY.
-local slot = (slots == '' or to_number(slots) > 1) and match(KEYS[1], '#%d+$') or ''
-local base = sub(KEYS[1], 1, #KEYS[1] - #slot)
+local slot = slots ~= '0' and match(keys[1], '#%d+$') or ''
+local base = sub(keys[1], 1, #keys[1] - #slot)
 local limit_key = beside('limit', base)
 
 -- The limit in the record; 0: none.
@@ -19,25 +19,13 @@ end
 
 local limit = to_number(slots) or recorded_limit()
 
--- If slots are held with another limit than the client's: that limit, and the value of the first of them. A
--- record without a slot is out of date.
-local function other_limit()
-	local recorded = recorded_limit()
-	for i = 1, recorded ~= to_number(slots) and recorded or 0 do
-		local v = try('GET', base .. '#' .. i)
-		if type(v) == 'string' then
-			return recorded, v
-		end
-	end
-end
-
 -- Lengthens the record to at least `ms`. Writes it if it is missing or `is_new`: the client has taken a slot.
 local function record_limit(ms, is_new)
 	local left = slot ~= '' and try('PTTL', limit_key)
 	if type(left) ~= 'number' then
 		return
 	end
-	if (is_new or left == -2) and slots ~= '' then
+	if (is_new or left == -2) and slots ~= SLOTS_UNKNOWN then
 		try('SET', limit_key, slots, 'PX', max(left, ms))
 	else
 		try('PEXPIRE', limit_key, max(left, ms))

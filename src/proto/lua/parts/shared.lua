@@ -28,7 +28,7 @@ local function clock(run)
 end
 
 local function readers_key(i)
-	return beside('readers', KEYS[i])
+	return beside('readers', keys[i])
 end
 
 -- If readers hold key i, sets value[i] to the client's view: its own token, if it is a reader, also
@@ -66,12 +66,12 @@ local function regroup(i)
 	call('ZREMRANGEBYSCORE', set, '-inf', '(' .. clock(call))
 	local members = call('ZRANGE', set, 0, -1, 'WITHSCORES')
 	if #members == 0 then
-		call('DEL', KEYS[i], set)
+		call('DEL', keys[i], set)
 		return true
 	end
 	for j = 1, #members, 2 do
 		last = max(last, to_number(members[j + 1]))
-		local began, name = match(members[j], '^%x+:(%d%d%d%d%d%d%d%d%d%d) (.*)$')
+		local began, name = match(members[j], '^%x+:(%d+) (.*)$')
 		names[#names + 1] = name or '?'
 		revoked = revoked + (unrevoked(members[j]) == members[j] and 0 or 1)
 		if began and (not since or began < since) then
@@ -86,13 +86,13 @@ local function regroup(i)
 		.. (revoked > 0 and ', ' .. revoked .. ' revoked' or '')
 		.. (count > 16 and '' or count > 1 and ': ' or ' ') .. names
 	last = max(last - clock(call), 1)
-	call('SET', KEYS[i], v, 'PX', last)
+	call('SET', keys[i], v, 'PX', last)
 	call('PEXPIRE', set, last)
 end
 
 -- How long key i lasts, or the client's part of it, in ms.
 local function time_left(i)
-	return mine_ends[i] and mine_ends[i] - clock(call) or call('PTTL', KEYS[i])
+	return mine_ends[i] and mine_ends[i] - clock(call) or call('PTTL', keys[i])
 end
 
 -- Adds a reader, or extends it. The set gets its TTL before and after ZADD: without the right to
@@ -110,7 +110,7 @@ end
 -- Takes a key that is free, or joins the readers.
 local function put(i, ms)
 	if not shared then
-		call('SET', KEYS[i], token, 'PX', ms)
+		call('SET', keys[i], token, 'PX', ms)
 		return
 	end
 	if not readers[i] then
@@ -125,7 +125,7 @@ local function extend(i, ms, keeps)
 	if mine[i] then
 		enlist(i, mine[i], ms)
 	else
-		call('PEXPIRE', KEYS[i], ms)
+		call('PEXPIRE', keys[i], ms)
 	end
 	return ms
 end
@@ -133,7 +133,7 @@ end
 -- Deletes the key, or removes the client from its readers. Returns whether the key is gone.
 local function remove(i)
 	if not mine[i] then
-		call('DEL', KEYS[i])
+		call('DEL', keys[i])
 		if readers[i] then
 			call('DEL', readers_key(i))
 		end

@@ -3,6 +3,7 @@
 -- include keys.lua
 -- include reply.lua
 
+-- nest
 -- value[i]: the value of key i, as the client sees it (see translate() in shared.lua); nil or false:
 -- the key is free. is_string[i]: false if the key has another type: it is another program's, and
 -- never the client's.
@@ -15,8 +16,7 @@ local releases = false
 
 -- A value as it was before `break` revoked it. A revoked token differs in one letter of its id.
 local function unrevoked(v)
-	return sub(v, 1, TOKEN_START_LEN) == TOKEN_REVOKED_START
-		and TOKEN_HOLDER_START .. sub(v, TOKEN_START_LEN + 1) or v
+	return (string.gsub(v, '^' .. TOKEN_REVOKED_START, TOKEN_HOLDER_START))
 end
 
 -- Does the value, or the reader, belong to the client? Some requests have only the id of the token.
@@ -33,7 +33,8 @@ end
 
 -- Reads all keys. Returns the server's error if the user may not read one of them.
 local function read_keys()
-	for i, key in ipairs(KEYS) do
+	local partial
+	for i, key in ipairs(keys) do
 		local v = try('GET', key)
 		is_string[i] = true
 		if type(v) == 'table' then
@@ -51,20 +52,26 @@ local function read_keys()
 			foreign = foreign or i
 		end
 		-- A revoked key is the client's to release.
-		if value[i] and is_string[i] and is_named(unrevoked(value[i])) then
-			reply[REPLY_PARTIAL] = 1
-		end
+		partial = partial or value[i] and is_string[i] and is_named(unrevoked(value[i]))
+	end
+	if partial and not releases then
+		note(REPLY_PARTIAL, 1)
 	end
 end
 
 local function answer_about(i, code, ms, text)
-	reply[REPLY_KEY], reply[REPLY_SHARED] = i, readers[i] and 1 or 0
+	if i > 1 then
+		note(REPLY_KEY, i)
+	end
+	if readers[i] then
+		note(REPLY_SHARED, 1)
+	end
 	return answer(code, ms, text)
 end
 
 -- The reply "key i has another holder". The beginning of a long value is enough to name the holder.
 local function refusal(i)
-	return answer_about(i, CODE_FOREIGN, call('PTTL', KEYS[i]), sub(value[i], 1, 300))
+	return answer_about(i, CODE_FOREIGN, call('PTTL', keys[i]), sub(value[i], 1, 300))
 end
 
 -- The reply if the client does not hold all keys; nil: it does.

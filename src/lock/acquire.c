@@ -58,13 +58,14 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 
 	patience_failed(&lock->patience, refusal != REFUSAL_NO_QUORUM,
 		tally_is_hopeless(&lock->tally), lock->tally.began, s->now);
-	lock->wait_until = s->wait_until = patience_until(&lock->patience, &lock->policy);
+	lock->wait_until = patience_until(&lock->patience, &lock->policy);
 	lock->attempt.waits_for_all =
 		(is_busy || refusal == REFUSAL_NO_QUORUM) && needs_those_left_out(lock, is_busy);
 	is_moving = semaphore_moves_on(s, is_busy, lock->wait_until) || lock->attempt.waits_for_all;
 	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= lock->wait_until && !is_moving);
-	op = gives_up || (lock->attempt.rivals.retries > 0 && rivals_split_votes(s)) ? OP_HAND_OFF
-										     : OP_UNDO;
+	op = gives_up || (lock->attempt.rivals.retries > 0 && rivals_split_votes(lock))
+		     ? OP_HAND_OFF
+		     : OP_UNDO;
 	lock->refusal = refusal;
 	/* Sent on the same connection, the release cannot overtake the request. */
 	for (int i = 0; i < lock->policy.nodes; i++) {
@@ -91,7 +92,7 @@ static void ask(struct step *s)
 	struct lock *lock = s->lock;
 
 	waiter_begin(s);
-	semaphore_begin(s, waiter_reserved_slot(s->waiter));
+	semaphore_begin(s, waiter_reserved_slot(&s->lock->waiter));
 	lock->stamp.attempt = lock->stamp.round;
 	lock->tenure.valid_until = lock_valid_until(&lock->policy, s->now);
 	lock->phase = PHASE_ASK;
@@ -104,7 +105,7 @@ static void ask(struct step *s)
 		peer_leave_out(s, i);
 	for (int i = 0; i < lock->policy.nodes; i++)
 		if (peer_is_ready(&lock->peer[i]))
-			peer_ask(s, i, attempt_op(lock), waiter_watches(s), false);
+			peer_ask(s, i, attempt_op(lock), waiter_watches(lock), false);
 }
 
 /* `redlock wait` begins the quarantine of a restarted node (docs/nodes.md), so its first look waits
@@ -139,7 +140,7 @@ void acquire_connect(struct step *s, usec *wake_at)
 	usec until = lock->tally.began + lock->policy.node_timeout;
 	/* Without a pause before it, the attempt waits for the last replies as long as for the
 	 * others. */
-	usec least = semaphore_is_moving(s)
+	usec least = semaphore_is_moving(lock)
 			     ? usec_max(LEAST_GRACE, lock->tally.began - lock->attempt.asked_at)
 			     : LEAST_GRACE;
 

@@ -187,7 +187,7 @@ static void take_reply(struct step *s, const struct event *ev)
  * before it read the reply. */
 static void overdue(struct step *s)
 {
-	for (int i = 0; i < s->policy->nodes; i++)
+	for (int i = 0; i < s->lock->policy.nodes; i++)
 		peer_overdue(s, i);
 }
 
@@ -516,8 +516,8 @@ static usec next_due(const struct step *s)
 {
 	usec at = NEVER;
 
-	for (int i = 0; i < s->policy->nodes; i++)
-		at = usec_min(at, peer_due(&s->peer[i], s->policy->node_timeout));
+	for (int i = 0; i < s->lock->policy.nodes; i++)
+		at = usec_min(at, peer_due(&s->lock->peer[i], s->lock->policy.node_timeout));
 	return at;
 }
 
@@ -565,21 +565,12 @@ static usec advance(struct step *s)
 
 void lock_step(struct lock *lock, const struct event *ev, struct update *up)
 {
-	struct step s = {.policy = &lock->policy,
-		.stamp = &lock->stamp,
-		.tally = &lock->tally,
-		.peer = lock->peer,
-		.waiter = &lock->waiter,
-		.semaphore = &lock->semaphore,
-		.lock = lock,
-		.up = up,
+	struct step s = {.lock = lock,
 		.now = ev->now,
-		.wait_until = lock->wait_until,
 		.random = ev->random,
 		.token = ev->token,
-		.is_held = lock->phase >= PHASE_HELD &&
-			   lock->phase<PHASE_RELEASE, .was_held = lock->tenure.confirmed> 0,
-		.is_timeout = ev->kind == EV_TIME};
+		.is_timeout = ev->kind == EV_TIME,
+		.up = up};
 	enum phase phase;
 
 	up->new_token = false;

@@ -27,6 +27,7 @@
 
 #include "lock/event.h"
 
+struct lock;
 struct step;
 
 enum link {
@@ -129,7 +130,7 @@ void peer_send_whole(struct step *s, int node, enum op op);
 
 /* The queue node of a key: the first node in policy.order that answers, as far as this attempt
  * tells; -1: none. */
-int peer_queue_node(const struct step *s, int key);
+int peer_queue_node(const struct lock *lock, int key);
 
 /* Sends a request about the queue of one key: OP_SUBSCRIBE, OP_JOIN, or an OP_HAND_OFF that leaves
  * our key. The hand-off needs a connection with nothing in flight. */

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 
+struct lock;
 struct step;
 
 enum reserved {
@@ -32,6 +33,6 @@ enum refused {
 };
 
 /* Why a node did not grant the key, or why it is not free, in the attempt under way. */
-enum refused queue_refusal(const struct step *s, int node);
+enum refused queue_refusal(const struct lock *lock, int node);
 
 #endif

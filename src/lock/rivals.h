@@ -14,6 +14,7 @@
 #include "lock/event.h"
 #include "lock/tally.h"
 
+struct lock;
 struct step;
 
 struct rivals {
@@ -25,7 +26,7 @@ struct rivals {
 };
 
 /* Rivals have the votes, none of them has a majority: one can get it if the others release. */
-bool rivals_split_votes(const struct step *s);
+bool rivals_split_votes(const struct lock *lock);
 
 /* Rivals hear every node before they retry or give way, except nodes that are late. Without rivals:
  * a majority can no longer be reached with the `open` nodes. */

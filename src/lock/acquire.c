@@ -1,7 +1,7 @@
 #include "lock/acquire.h"
 
 #include "lock/lock.h"
-#include "lock/queue.h"
+#include "lock/reservation.h"
 #include "lock/step.h"
 
 /* The least time for the other nodes to get ready after a majority is ready. */
@@ -249,7 +249,7 @@ void acquire_count(struct step *s, usec *wake_at)
 	no = count_no(lock);
 	open = tally_count(&lock->tally, VOTE_NONE);
 	if (lock->tally.duplicate[0] < 0)
-		reserved = queue_reserved(s, wake_at);
+		reserved = reservation_for_others(s, wake_at);
 	if (lock->tally.duplicate[0] >= 0) {
 		fail_attempt(s, REFUSAL_DUPLICATE);
 	} else if (reserved == RESERVED_UNKNOWN) {

@@ -3,7 +3,7 @@
 #include "lock/step.h"
 
 #include "lock/peer.h"
-#include "lock/queue.h"
+#include "lock/reservation.h"
 #include "lock/waiter.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ bool rivals_retry(
 	/* A node that cannot be asked again is no reason for a retry. */
 	for (int i = 0; i < lock->policy.nodes; i++)
 		if (peer_is_ready(&lock->peer[i]))
-			refused |= 1u << queue_refusal(lock, i);
+			refused |= 1u << reservation_refusal(lock, i);
 	is_early = refused >> REFUSED_EARLY & 1;
 	is_in_vain = refused >> REFUSED_IN_VAIN & 1;
 	timeouts = is_early ? EARLY_TIMEOUTS : RETRY_TIMEOUTS;
@@ -113,7 +113,7 @@ bool rivals_retry(
 	for (int i = 0; i < lock->policy.nodes; i++)
 		if (lock->tally.ballot[i].vote == VOTE_FOREIGN && peer_is_ready(&lock->peer[i]))
 			peer_ask(s, i, op, waiter_watches(lock),
-				queue_refusal(lock, i) == REFUSED_IN_VAIN);
+				reservation_refusal(lock, i) == REFUSED_IN_VAIN);
 	return tally_count(&lock->tally, VOTE_NONE) > 0;
 }
 

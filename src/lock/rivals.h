@@ -34,7 +34,7 @@ bool rivals_are_heard(
 	const struct step *s, const struct rivals *r, int yes, int open, usec *wake_at);
 
 /* Retries, with `op`, if the votes are split and this client is the first of its rivals; or if a
- * node's refusal is not final (queue_refusal()). False: the attempt has failed. */
+ * node's refusal is not final (reservation_refusal()). False: the attempt has failed. */
 bool rivals_retry(struct step *s, struct rivals *r, enum op op, usec asked_at, usec wait_until,
 	usec *wake_at);
 

@@ -1,4 +1,4 @@
-#include "lock/queue.h"
+#include "lock/reservation.h"
 
 #include "lock/step.h"
 
@@ -47,7 +47,7 @@ static bool is_for_others(const struct lock *lock, int node, int key)
 					       !is_next(&lock->waiter, node, key));
 }
 
-enum reserved queue_reserved(const struct step *s, usec *wake_at)
+enum reserved reservation_for_others(const struct step *s, usec *wake_at)
 {
 	const struct lock *lock = s->lock;
 
@@ -91,7 +91,7 @@ static bool is_between_nodes(const struct lock *lock, const struct reply *reply)
 	       reply_has_foreign_holder(reply);
 }
 
-enum refused queue_refusal(const struct lock *lock, int node)
+enum refused reservation_refusal(const struct lock *lock, int node)
 {
 	const struct waiter *w = &lock->waiter;
 	const struct ballot *b = &lock->tally.ballot[node];

@@ -147,7 +147,7 @@ void acquire_connect(struct step *s, usec *wake_at)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
 
-		if (peer_is_hopeless(s, i))
+		if (peer_is_stuck(s, i))
 			peer_close(s, i);
 		if (p->link == LINK_DOWN && p->opened_in != lock->stamp.round)
 			peer_open(s, i);

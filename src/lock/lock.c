@@ -339,7 +339,7 @@ static void keep(struct step *s, usec *wake_at)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
 
-		if (lock->tenure.asking && peer_is_hopeless(s, i))
+		if (lock->tenure.asking && peer_is_stuck(s, i))
 			peer_close(s, i);
 		if (lock->tenure.asking && p->link == LINK_DOWN &&
 			p->opened_in != lock->stamp.round)

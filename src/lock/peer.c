@@ -384,7 +384,7 @@ void peer_leave_out(struct step *s, int node)
 		set_absent(s, node, late_reason(s, &lock->peer[node]));
 }
 
-bool peer_is_hopeless(const struct step *s, int node)
+bool peer_is_stuck(const struct step *s, int node)
 {
 	const struct peer *p = &s->lock->peer[node];
 

@@ -152,7 +152,7 @@ void peer_leave_out(struct step *s, int node);
 
 /* Late for so long that a new connection is worth more than the reply: the path may work again
  * while this connection still sleeps between retransmissions. */
-bool peer_is_hopeless(const struct step *s, int node);
+bool peer_is_stuck(const struct step *s, int node);
 
 /* The lock ends: the node may carry out a request in flight as late as now. */
 void peer_may_land(struct step *s, int node);

@@ -331,7 +331,7 @@ static int set_value(
 	case OPTION_DURATION:
 		why = duration_parse(value, field);
 		break;
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 		why = duration_parse(value, field);
 		if (!why && *(usec *)field == 0)
 			*(usec *)field = NEVER;
@@ -359,8 +359,8 @@ static int set_value(
 		if (!text_number(value, 1, FENCE_MAX, field))
 			why = "is not a fencing number: a number from 1 to 2^53 - 1";
 		break;
-	case OPTION_SLOTS:
-		if (!text_number(value, 1, SLOTS_MAX, field))
+	case OPTION_SLOT:
+		if (!text_number(value, 1, LIMIT_MAX, field))
 			why = "is not a number from 1 to 1000";
 		break;
 	case OPTION_SERVERS:
@@ -713,7 +713,7 @@ static bool is_other(long named, char *const envp[], const char *name)
 	const char *text = find_env(envp, name);
 	long number;
 
-	return named > 0 && (!text || !text_number(text, 1, SLOTS_MAX, &number) || number != named);
+	return named > 0 && (!text || !text_number(text, 1, LIMIT_MAX, &number) || number != named);
 }
 
 /* Does the command line have the token of the environment? */
@@ -736,12 +736,12 @@ static bool is_of_another_lock(
 	const struct key_list *keys = &r->s->keys; /* already read: the row of --key comes first */
 	bool is_among;
 
-	if (row->field != FIELD(token) && row->kind != OPTION_SLOTS)
+	if (row->field != FIELD(token) && row->kind != OPTION_SLOT)
 		return false;
-	if (row->kind == OPTION_SLOTS && r->names_token && !is_token_of_env(r, envp))
+	if (row->kind == OPTION_SLOT && r->names_token && !is_token_of_env(r, envp))
 		return true;
-	if (row->kind == OPTION_SLOTS && (is_other(r->limit, envp, "REDLOCK_LIMIT") ||
-						 is_other(r->slot, envp, "REDLOCK_SLOT")))
+	if (row->kind == OPTION_SLOT && (is_other(r->limit, envp, "REDLOCK_LIMIT") ||
+						is_other(r->slot, envp, "REDLOCK_SLOT")))
 		return true;
 	is_among = !text || strcmp(text, r->s->key) == 0;
 	for (int i = 0; i < keys->count && !is_among && count && strcmp(count, "1") != 0; i++) {
@@ -1240,7 +1240,7 @@ const char *option_value(
 		text = s->names ? s->names : s->key; /* before settings_finish() */
 		return text ? utf8_escape(dst, size, text, strlen(text)) : NULL;
 	case OPTION_DURATION:
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 	case OPTION_NO_WAIT:
 		return duration_value(dst, size, *(const usec *)field,
 			option_source(s, row->field)->kind != SOURCE_NONE);
@@ -1269,7 +1269,7 @@ const char *option_value(
 	case OPTION_STATUS:
 	case OPTION_PID:
 	case OPTION_FENCE:
-	case OPTION_SLOTS:
+	case OPTION_SLOT:
 	case OPTION_SERVERS:
 		break;
 	}
@@ -1304,7 +1304,7 @@ bool option_is_exact(const struct settings *s, const struct option_row *row, con
 	case OPTION_SECRET:
 		return false;
 	case OPTION_DURATION:
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 	case OPTION_NO_WAIT:
 	case OPTION_FACTOR:
 	case OPTION_ON_LOST:
@@ -1317,7 +1317,7 @@ bool option_is_exact(const struct settings *s, const struct option_row *row, con
 	case OPTION_STATUS:
 	case OPTION_PID:
 	case OPTION_FENCE:
-	case OPTION_SLOTS:
+	case OPTION_SLOT:
 	case OPTION_SERVERS:
 		break;
 	}

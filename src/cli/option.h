@@ -59,7 +59,7 @@ enum option_kind {
 	OPTION_ON_LOST, /* a signal, or "warn" */
 	OPTION_SIGNAL,
 	OPTION_DURATION,
-	OPTION_LIMIT, /* a duration; 0: no limit */
+	OPTION_TIME_LIMIT, /* a duration; 0: none */
 	OPTION_STATUS, /* 0..255 */
 	OPTION_FACTOR, /* 0.01..0.5, kept in permille */
 	OPTION_GUARD, /* auto, on or off */
@@ -67,7 +67,7 @@ enum option_kind {
 	OPTION_JSON, /* no value: --format json */
 	OPTION_PID,
 	OPTION_FENCE, /* 1..FENCE_MAX */
-	OPTION_SLOTS, /* 1..SLOTS_MAX */
+	OPTION_SLOT, /* a slot, or how many there are: 1..LIMIT_MAX */
 	OPTION_SERVERS, /* 1..NODES_MAX */
 	OPTION_NODES, /* one node or a list of them; repeated values add up */
 };

@@ -380,7 +380,7 @@ int settings_operand_key(
 	return settings_check_key(key, e) < 0 ? -1 : check_room(s, key, e);
 }
 
-static int check_slots(const struct settings *s, struct err *e)
+static int check_limit(const struct settings *s, struct err *e)
 {
 	if (s->slot > 0 && s->limit == 0 && may_know_limit(s))
 		return 0;
@@ -428,7 +428,7 @@ static int slot_of(const char *token, long *slot)
 	if (strspn(token, "0123456789abcdef") != TOKEN_ID_LEN || token[TOKEN_ID_LEN] != '#')
 		return 0;
 	snprintf(number, sizeof(number), "%.*s", (int)strcspn(text, " "), text);
-	return text_number(number, 1, SLOTS_MAX, slot) ? 0 : -1;
+	return text_number(number, 1, LIMIT_MAX, slot) ? 0 : -1;
 }
 
 static int take_slot(struct settings *s, struct err *e)
@@ -439,7 +439,7 @@ static int take_slot(struct settings *s, struct err *e)
 		return err_set(e, ERR_USAGE,
 			"the token has an invalid slot: '#' is not followed by a number from 1 to "
 			"%d",
-			SLOTS_MAX);
+			LIMIT_MAX);
 	if (slot == 0)
 		return 0;
 	if (s->slot > 0 && s->slot != slot)
@@ -466,7 +466,7 @@ int settings_set_token(struct settings *s, const char *token, struct err *e)
 	}
 	if (take_slot(s, e) < 0)
 		return -1;
-	return check_slots(s, e);
+	return check_limit(s, e);
 }
 
 static int check_names(struct settings *s, struct err *e)
@@ -486,7 +486,7 @@ static int check_names(struct settings *s, struct err *e)
 			s->limit > 0 ? "--limit" : "--no-wait: the holder must end first");
 		return err_hint(e, "see 'redlock help run'");
 	}
-	if (s->token ? settings_set_token(s, s->token, e) < 0 : check_slots(s, e) < 0)
+	if (s->token ? settings_set_token(s, s->token, e) < 0 : check_limit(s, e) < 0)
 		return -1;
 	if (s->token && s->token_file) {
 		err_set(e, ERR_USAGE, "--token cannot be combined with --token-file");
@@ -709,7 +709,7 @@ struct policy settings_policy(const struct settings *s)
 	struct policy policy = {
 		.nodes = s->nodes.count,
 		.keys = s->keys.count > 0 ? s->keys.count : 1,
-		.slots = (int)s->limit,
+		.limit = (int)s->limit,
 		.ttl = s->ttl,
 		.drift = drift(s),
 		.node_timeout = s->node_timeout,

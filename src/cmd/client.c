@@ -257,7 +257,7 @@ bool client_is_nested(const struct client *c, const struct reply **holder)
 
 	/* The enclosing run holds one slot; another slot may be free, or become free soon, unless
 	 * that run has another limit. */
-	if (policy_has_slots(&lock->policy))
+	if (policy_is_semaphore(&lock->policy))
 		return count > 0 && (*holder)->limit > 0;
 	/* --reentrant needs a majority that confirms the enclosing lock; a refusal needs only one
 	 * node that has its key. */
@@ -546,7 +546,7 @@ long client_slot(const struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 
-	return policy_has_slots(&lock->policy) ? lock->stamp.slot : c->settings->limit;
+	return policy_is_semaphore(&lock->policy) ? lock->stamp.slot : c->settings->limit;
 }
 
 /* Unset variables that the shell may have from an earlier lock. */
@@ -566,7 +566,7 @@ void client_print(const struct client *c, long background_pid)
 	const struct settings *s = c->settings;
 	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], keys[24], slot[24], limit[24], ttl[24];
 	char held[CLIENT_HELD_MAX];
-	bool has_slots = policy_has_slots(&lock->policy);
+	bool is_semaphore = policy_is_semaphore(&lock->policy);
 	struct json j;
 
 	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, c->session.token);
@@ -578,7 +578,7 @@ void client_print(const struct client *c, long background_pid)
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
 	switch ((enum format)s->format) {
 	case FORMAT_PLAIN:
-		print_line("%s%s%s%s%s%s%s", id, has_slots ? "#" : "", has_slots ? slot : "",
+		print_line("%s%s%s%s%s%s%s", id, is_semaphore ? "#" : "", is_semaphore ? slot : "",
 			background_pid ? " " : "", background_pid ? pid : "",
 			lock->tenure.fence ? " " : "", lock->tenure.fence ? fence : "");
 		break;

@@ -341,7 +341,7 @@ static bool find_larger(const struct settings *s, struct settings *whole)
 
 /* No token was given, and the registry does not tell which lock is meant. `count`: how many holds
  * match; `others`: how many keep the same keys on other nodes. */
-static int refuse_unclear(const struct settings *s, int count, int others, bool has_slots)
+static int refuse_unclear(const struct settings *s, int count, int others, bool is_semaphore)
 {
 	static struct settings whole; /* too large for the stack */
 	char name[REPORT_MAX], slot[32] = "";
@@ -363,7 +363,7 @@ static int refuse_unclear(const struct settings *s, int count, int others, bool 
 		log_hint(LOG_ERRORS,
 			"name it with %s--token, --token-file or REDLOCK_TOKEN; "
 			"'redlock hold --list' shows what is held here",
-			has_slots ? "--slot, " : "");
+			is_semaphore ? "--slot, " : "");
 	return STATUS_USAGE;
 }
 

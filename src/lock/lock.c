@@ -15,7 +15,7 @@ void lock_init(struct lock *lock, const struct policy *policy)
 {
 	assert(policy->nodes >= 1 && policy->nodes <= NODES_MAX);
 	assert(policy->keys >= 1 && policy->keys <= KEYS_MAX);
-	assert(policy->slots <= SLOTS_MAX && (policy->keys == 1 || !policy_has_slots(policy)));
+	assert(policy->limit <= LIMIT_MAX && (policy->keys == 1 || !policy_is_semaphore(policy)));
 	assert(policy->ttl > policy->drift + policy->safety_margin);
 	memset(lock, 0, sizeof(*lock));
 	lock->policy = *policy;
@@ -65,7 +65,7 @@ int lock_other_limit(const struct lock *lock)
 {
 	int nodes;
 
-	return policy_has_slots(&lock->policy) ? tally_holder(&lock->tally, &nodes).limit : 0;
+	return policy_is_semaphore(&lock->policy) ? tally_holder(&lock->tally, &nodes).limit : 0;
 }
 
 int lock_unreleased(const struct lock *lock, usec *until)

@@ -153,7 +153,7 @@ int lock_other_limit(const struct lock *lock);
 /* The slot that is held, or was requested last; 0: not a semaphore. */
 static inline int lock_slot(const struct lock *lock)
 {
-	return policy_has_slots(&lock->policy) ? lock->stamp.slot : 0;
+	return policy_is_semaphore(&lock->policy) ? lock->stamp.slot : 0;
 }
 
 enum lock_state lock_state(const struct lock *lock);

@@ -9,7 +9,7 @@
 
 usec semaphore_ends_in(const struct policy *p, const struct reply *reply)
 {
-	return policy_has_slots(p) ? reply->soonest : reply->pttl;
+	return policy_is_semaphore(p) ? reply->soonest : reply->pttl;
 }
 
 /* A slot that any node named as free; 0: none. A queue node that is the only one with the key of a
@@ -57,22 +57,22 @@ void semaphore_begin(struct step *s, int reserved)
 	struct lock *lock = s->lock;
 	struct semaphore *sem = &lock->semaphore;
 	int slot = reserved > 0 ? reserved : sem->next_slot > 0 ? sem->next_slot : sem->named_slot;
-	bool is_ours = slot > 0 && slot <= lock->policy.slots;
+	bool is_ours = slot > 0 && slot <= lock->policy.limit;
 
 	sem->next_slot = sem->named_slot = 0;
-	if (!policy_has_slots(&lock->policy))
+	if (!policy_is_semaphore(&lock->policy))
 		return;
 	/* No slot above the limit, whatever a node says. The upper bits: the lower ones spread the
 	 * delays. */
 	lock->stamp.slot =
-		is_ours ? slot : 1 + (int)((s->random >> 32) % (uint64_t)lock->policy.slots);
+		is_ours ? slot : 1 + (int)((s->random >> 32) % (uint64_t)lock->policy.limit);
 }
 
 bool semaphore_moves_on(struct step *s, bool is_busy, usec wait_until)
 {
 	struct semaphore *sem = &s->lock->semaphore;
 
-	bool may_move = is_busy && policy_has_slots(&s->lock->policy);
+	bool may_move = is_busy && policy_is_semaphore(&s->lock->policy);
 
 	sem->next_slot = may_move ? find_slot(s) : 0;
 	sem->named_slot = may_move ? find_any_slot(s) : 0;

@@ -140,7 +140,7 @@ static void count_vain(struct lock *lock)
 	if (holder.vote == VOTE_NONE || holder.is_reserved ||
 		reply_same_text(&holder, &w->refused_by))
 		return;
-	if (!policy_has_slots(&lock->policy))
+	if (!policy_is_semaphore(&lock->policy))
 		w->in_vain = 1;
 	w->refused_by = holder;
 }
@@ -346,7 +346,7 @@ void waiter_begin(struct step *s)
 bool waiter_watches(const struct lock *lock)
 {
 	return lock->waiter.met_foreign && lock->waiter.rank == 0 &&
-	       !policy_has_slots(&lock->policy);
+	       !policy_is_semaphore(&lock->policy);
 }
 
 void waiter_pause(struct step *s, bool is_busy, bool is_moving)

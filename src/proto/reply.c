@@ -175,9 +175,9 @@ static bool is_script_reply(const struct resp *resp)
 		[REPLY_SHARED] = 1,
 		[REPLY_UNGUARDED] = 1,
 		[REPLY_FENCE] = FENCE_MAX,
-		[REPLY_SLOT] = SLOTS_MAX,
+		[REPLY_SLOT] = LIMIT_MAX,
 		[REPLY_RANK] = INT_MAX,
-		[REPLY_LIMIT] = SLOTS_MAX,
+		[REPLY_LIMIT] = LIMIT_MAX,
 	};
 
 	if (!resp->is_array || resp->count != REPLY_ITEMS)

@@ -90,7 +90,7 @@ static size_t width(const struct option_row *row)
 		return sizeof(struct node_list);
 	case OPTION_NO_WAIT:
 	case OPTION_DURATION:
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 		return sizeof(usec);
 	case OPTION_ON_LOST:
 	case OPTION_SIGNAL:
@@ -101,7 +101,7 @@ static size_t width(const struct option_row *row)
 	case OPTION_JSON:
 	case OPTION_PID:
 	case OPTION_FENCE:
-	case OPTION_SLOTS:
+	case OPTION_SLOT:
 	case OPTION_SERVERS:
 	case OPTION_GUARD:
 	case OPTION_FACTOR:
@@ -393,7 +393,7 @@ static const char *sample(const struct option_row *row, int which)
 	case OPTION_GUARD:
 		return which ? "off" : "on";
 	case OPTION_DURATION:
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 		return which ? "22s" : "11s";
 	case OPTION_ON_LOST:
 	case OPTION_SIGNAL:
@@ -406,7 +406,7 @@ static const char *sample(const struct option_row *row, int which)
 		return which ? "json" : "env";
 	case OPTION_PID:
 	case OPTION_FENCE:
-	case OPTION_SLOTS:
+	case OPTION_SLOT:
 		return which ? "22" : "11";
 	case OPTION_SERVERS:
 		return which ? "12" : "11";
@@ -440,12 +440,12 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_SIGNAL:
 		return *(const long *)field == (which ? SIGUSR2 : SIGINT);
 	case OPTION_DURATION:
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 		return *(const usec *)field == (which ? 22 : 11) * USEC_SEC;
 	case OPTION_STATUS:
 	case OPTION_PID:
 	case OPTION_FENCE:
-	case OPTION_SLOTS:
+	case OPTION_SLOT:
 		return *(const long *)field == (which ? 22 : 11);
 	case OPTION_SERVERS:
 		return *(const long *)field == (which ? 12 : 11);

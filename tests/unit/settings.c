@@ -930,7 +930,7 @@ TEST(settings_slots)
 		e.text[0] = '\0';
 		CHECK_INT(settings_finish(&s, &e), cases[i].want ? -1 : 0);
 		CHECK_TEXT(e.text, cases[i].want ? cases[i].want : "");
-		CHECK_INT(settings_policy(&s).slots, cases[i].limit);
+		CHECK_INT(settings_policy(&s).limit, cases[i].limit);
 	}
 	/* The token is in a file that is read later. */
 	s = of(COMMAND_RELEASE);

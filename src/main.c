@@ -103,7 +103,7 @@ static void hint_at_order(const struct settings *s, struct err *e)
 	if (strncmp(e->text, "missing ", 8) == 0 && s->operands[0] &&
 		option_operand_hint(hint, s, s->operands[0])[0])
 		(void)err_hint(e, "%s", hint);
-	if (s->command != COMMAND_RUN || s->key || e->kind != ERR_USAGE)
+	if (s->command != COMMAND_RUN || s->names.count > 0 || e->kind != ERR_USAGE)
 		return;
 	if (s->operands[0] && s->operands[1] && strcmp(s->operands[1], "--") == 0)
 		(void)err_hint(e, "-k goes before the key: redlock run -k KEY -- COMMAND");
@@ -117,6 +117,7 @@ static void hint_at_order(const struct settings *s, struct err *e)
 static int run_with_options(const struct command_row *row, char *const argv[])
 {
 	struct settings settings;
+	char keys[REQUEST_KEY_MAX + 1];
 	struct err e;
 	int operands;
 
@@ -140,7 +141,8 @@ static int run_with_options(const struct command_row *row, char *const argv[])
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	log_set_key(settings.key);
+	if (settings.keys.count > 0)
+		log_set_key(settings_text(keys, &settings.keys));
 	configure_warn(&settings);
 	return dispatch(row, &settings);
 }

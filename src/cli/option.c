@@ -319,11 +319,12 @@ static int set_value(
 		*(const char **)field = value;
 		break;
 	case OPTION_KEY:
-		if (r->s->command == COMMAND_BREAK && r->s->key && strcmp(r->s->key, value) != 0) {
+		if (r->s->command == COMMAND_BREAK && r->s->names.count > 0 &&
+			strcmp(r->s->names.key[0], value) != 0) {
 			err_set(r->e, ERR_USAGE, "too many keys: 'redlock break' takes one");
 			return see_help(r);
 		}
-		return settings_add_key(r->s, value, r->e);
+		return settings_add_name(r->s, value, r->e);
 	case OPTION_KEY_FORMAT:
 		why = settings_check_format(value);
 		*(const char **)field = value;
@@ -733,7 +734,8 @@ static bool is_of_another_lock(
 	const struct reading *r, const struct option_row *row, char *const envp[])
 {
 	const char *text = find_env(envp, "REDLOCK_KEY"), *count = find_env(envp, "REDLOCK_KEYS");
-	const struct key_list *keys = &r->s->keys; /* already read: the row of --key comes first */
+	const struct key_list *names = &r->s->names; /* read: the row of --key comes first */
+	char given[REQUEST_KEY_MAX + 1];
 	bool is_among;
 
 	if (row->field != FIELD(token) && row->kind != OPTION_SLOT)
@@ -743,11 +745,11 @@ static bool is_of_another_lock(
 	if (row->kind == OPTION_SLOT && (is_other(r->limit, envp, "REDLOCK_LIMIT") ||
 						is_other(r->slot, envp, "REDLOCK_SLOT")))
 		return true;
-	is_among = !text || strcmp(text, r->s->key) == 0;
-	for (int i = 0; i < keys->count && !is_among && count && strcmp(count, "1") != 0; i++) {
-		if (!has_line(text, keys->key[i]))
+	is_among = !text || strcmp(text, settings_text(given, names)) == 0;
+	for (int i = 0; i < names->count && !is_among && count && strcmp(count, "1") != 0; i++) {
+		if (!has_line(text, names->key[i]))
 			break;
-		is_among = i + 1 == keys->count;
+		is_among = i + 1 == names->count;
 	}
 	return r->s->token_file || !is_among;
 }
@@ -819,7 +821,7 @@ static int read_env(struct reading *r, char *const envp[])
 
 			(void)(count && text_number(count, 0, KEYS_MAX, &n));
 			r->s->source[i] = r->source;
-			rc = settings_add_keys(r->s, value, n, r->e);
+			rc = settings_add_names(r->s, value, n, r->e);
 		} else {
 			rc = option_takes_value(row) ? set_value(r, row, name, value)
 						     : set_flag(r, row, name, value);
@@ -900,7 +902,7 @@ const char *option_operand_hint(
 	mask_escape_word(shown, sizeof(shown), word);
 	if (!(flags & NEEDS_KEY) || flags & (TAKES_WORDS | TAKES_COMMAND))
 		return dst;
-	if (!s->key)
+	if (s->names.count == 0)
 		snprintf(dst, OPERAND_HINT_MAX, "name the key with -k: -k %s", shown);
 	else if (option_is_of(token, s->command) && !s->token && !s->token_file)
 		snprintf(dst, OPERAND_HINT_MAX, "give the token with --token: --token %s", shown);
@@ -1225,6 +1227,7 @@ const char *option_value(
 {
 	const void *field = (const char *)s + row->field;
 	const char *text;
+	char names[REQUEST_KEY_MAX + 1];
 	long number;
 
 	switch (row->kind) {
@@ -1237,8 +1240,8 @@ const char *option_value(
 		snprintf(dst, size, "***");
 		return text && *text ? dst : NULL;
 	case OPTION_KEY:
-		text = s->names ? s->names : s->key; /* before settings_finish() */
-		return text ? utf8_escape(dst, size, text, strlen(text)) : NULL;
+		settings_text(names, &s->names);
+		return *names ? utf8_escape(dst, size, names, strlen(names)) : NULL;
 	case OPTION_DURATION:
 	case OPTION_TIME_LIMIT:
 	case OPTION_NO_WAIT:
@@ -1288,7 +1291,7 @@ static bool is_text_exact(const char *text, const char *shown)
 
 bool option_is_exact(const struct settings *s, const struct option_row *row, const char *shown)
 {
-	char nodes[NODES_MAX * NODE_LABEL_MAX];
+	char nodes[NODES_MAX * NODE_LABEL_MAX], names[REQUEST_KEY_MAX + 1];
 
 	if (strlen(row->name) + 3 + strlen(shown) > CONFIG_LINE_MAX)
 		return false;
@@ -1297,7 +1300,7 @@ bool option_is_exact(const struct settings *s, const struct option_row *row, con
 	case OPTION_KEY_FORMAT:
 		return is_text_exact(*(const char *const *)((const char *)s + row->field), shown);
 	case OPTION_KEY:
-		return is_text_exact(s->names, shown);
+		return is_text_exact(settings_text(names, &s->names), shown);
 	case OPTION_NODES:
 		node_list_format(&s->nodes, nodes, sizeof(nodes));
 		return strcmp(nodes, shown) == 0;

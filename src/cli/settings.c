@@ -213,14 +213,14 @@ static int too_long_together(const struct settings *s, struct err *e)
 	return see_help(s, e);
 }
 
-static int join_keys(struct settings *s, char text[REQUEST_KEY_MAX + 1], struct err *e)
+/* Several keys are separated by newlines in REDLOCK_KEY, for example. */
+static int check_together(const struct settings *s, const struct key_list *list, struct err *e)
 {
 	char shown[120];
 	size_t used = 0;
 
-	s->key = s->keys.key[0];
-	for (int i = 0; i < s->keys.count && s->keys.count > 1; i++) {
-		const char *key = s->keys.key[i];
+	for (int i = 0; i < list->count && list->count > 1; i++) {
+		const char *key = list->key[i];
 		size_t len = strlen(key);
 
 		if (strchr(key, '\n')) {
@@ -231,61 +231,78 @@ static int join_keys(struct settings *s, char text[REQUEST_KEY_MAX + 1], struct 
 		}
 		if (used + len > REQUEST_KEY_MAX)
 			return too_long_together(s, e);
-		memcpy(text + used, key, len);
 		used += len + 1;
-		text[used - 1] = i + 1 < s->keys.count ? '\n' : '\0';
-		s->key = text;
 	}
 	return 0;
 }
 
-/* `text` receives the joined keys if there are several. */
-static int add_key(
-	struct settings *s, const char *key, char text[REQUEST_KEY_MAX + 1], struct err *e)
+static int add(const struct settings *s, struct key_list *list, const char *key, struct err *e)
 {
-	struct key_list *keys = &s->keys;
 	int at = 0;
 
 	if (settings_check_key(key, e) < 0)
 		return -1;
-	while (at < keys->count && strcmp(keys->key[at], key) < 0)
+	while (at < list->count && strcmp(list->key[at], key) < 0)
 		at++;
-	if (at < keys->count && strcmp(keys->key[at], key) == 0)
+	if (at < list->count && strcmp(list->key[at], key) == 0)
 		return 0;
-	if (keys->count == KEYS_MAX) {
+	if (list->count == KEYS_MAX) {
 		err_set(e, ERR_USAGE, "too many keys: at most %d are allowed", KEYS_MAX);
 		return see_help(s, e);
 	}
-	memmove(keys->key + at + 1, keys->key + at,
-		(size_t)(keys->count++ - at) * sizeof(keys->key[0]));
-	keys->key[at] = key;
-	return join_keys(s, text, e);
+	memmove(list->key + at + 1, list->key + at,
+		(size_t)(list->count++ - at) * sizeof(list->key[0]));
+	list->key[at] = key;
+	return check_together(s, list, e);
 }
 
-int settings_add_key(struct settings *s, const char *key, struct err *e)
+static int add_words(const struct settings *s, struct key_list *list,
+	char storage[REQUEST_KEY_MAX + 1], const char *text, long count, struct err *e)
 {
-	return add_key(s, key, s->key_text, e);
-}
-
-int settings_add_keys(struct settings *s, const char *text, long count, struct err *e)
-{
-	char *word = s->key_words;
+	char *word = storage;
 	long n = 1;
 
 	for (const char *c = text; *c; c++)
 		n += *c == '\n';
 	if (count <= 1 || n != count || settings_check_key(text, e) < 0)
-		return settings_add_key(s, text, e);
+		return add(s, list, text, e);
 	for (memcpy(word, text, strlen(text) + 1); word;) {
 		char *end = strchr(word, '\n');
 
 		if (end)
 			*end++ = '\0';
-		if (settings_add_key(s, word, e) < 0)
+		if (add(s, list, word, e) < 0)
 			return -1;
 		word = end;
 	}
 	return 0;
+}
+
+int settings_add_name(struct settings *s, const char *name, struct err *e)
+{
+	return add(s, &s->names, name, e);
+}
+
+int settings_add_names(struct settings *s, const char *text, long count, struct err *e)
+{
+	return add_words(s, &s->names, s->names_storage, text, count, e);
+}
+
+int settings_set_keys(struct settings *s, const char *text, long count, struct err *e)
+{
+	s->keys.count = 0;
+	return add_words(s, &s->keys, s->keys_storage, text, count, e);
+}
+
+const char *settings_text(char dst[REQUEST_KEY_MAX + 1], const struct key_list *list)
+{
+	size_t used = 0;
+
+	dst[0] = '\0';
+	for (int i = 0; i < list->count; i++)
+		text_append(
+			dst, REQUEST_KEY_MAX + 1, &used, "%s%s", i > 0 ? "\n" : "", list->key[i]);
+	return dst;
 }
 
 /* ---- the format ---- */
@@ -332,24 +349,24 @@ static int made_too_long(size_t len, const char *name, struct err *e)
 	return err_hint(e, "--key-format makes it of a name that has %zu", strlen(name));
 }
 
-/* Replaces the names by the formatted keys; their order may differ. */
-static int format_keys(struct settings *s, struct err *e)
+/* The order of the keys may differ from that of their names. */
+static int make_keys(struct settings *s, struct err *e)
 {
-	const struct key_list names = s->keys;
-	char *key = s->formatted_words;
-	size_t room = sizeof(s->formatted_words);
+	char *key = s->keys_storage;
+	size_t room = sizeof(s->keys_storage);
 
-	s->names = s->key;
-	if (!s->key_format)
+	if (!s->key_format) {
+		s->keys = s->names;
 		return 0;
+	}
 	s->keys.count = 0;
-	for (int i = 0; i < names.count; i++) {
-		size_t len = format_key(key, room, s->key_format, names.key[i]);
+	for (int i = 0; i < s->names.count; i++) {
+		size_t len = format_key(key, room, s->key_format, s->names.key[i]);
 
 		if (len >= room)
-			return i == 0 ? made_too_long(len, names.key[i], e)
+			return i == 0 ? made_too_long(len, s->names.key[i], e)
 				      : too_long_together(s, e);
-		if (add_key(s, key, s->formatted_text, e) < 0)
+		if (add(s, &s->keys, key, e) < 0)
 			return -1;
 		key += len + 1;
 		room -= len + 1;
@@ -408,7 +425,7 @@ static int check_limit(const struct settings *s, struct err *e)
 		return err_hint(
 			e, "leave --reentrant out: a run within a run has a slot of its own");
 	}
-	if (s->key && check_room(s, s->key, e) < 0)
+	if (s->keys.count > 0 && check_room(s, s->keys.key[0], e) < 0)
 		return -1;
 	if (needs_slot(s) && s->slot == 0) {
 		err_set(e, ERR_USAGE, "missing slot: the lock has %ld", s->limit);
@@ -473,7 +490,7 @@ static int check_names(struct settings *s, struct err *e)
 {
 	const char *command = option_command_name(s->command);
 
-	if (!s->key && wants_key(s)) {
+	if (s->keys.count == 0 && wants_key(s)) {
 		err_set(e, ERR_USAGE, "missing key");
 		return err_hint(e, "name the lock with -k KEY; see 'redlock help %s'", command);
 	}
@@ -648,7 +665,7 @@ int settings_finish(struct settings *s, struct err *e)
 {
 	int rc;
 
-	if (format_keys(s, e) < 0 || check_names(s, e) < 0 || imply_once_per(s, e) < 0)
+	if (make_keys(s, e) < 0 || check_names(s, e) < 0 || imply_once_per(s, e) < 0)
 		return -1;
 	if (s->shell && !*s->shell)
 		return refuse_empty("--command", e);

@@ -203,7 +203,7 @@ static int confirm_and_break(struct query *query, const struct settings *s, stru
 /* Removes the record of --once-per. */
 static int remove_record(struct query *query, const struct settings *s)
 {
-	int removed = done_remove(query, s->key);
+	int removed = done_remove(query, s->keys.key[0]);
 	const struct tally *t = &query->tally;
 
 	for (int i = 0; i < s->nodes.count && s->format != FORMAT_JSON; i++)
@@ -232,7 +232,7 @@ int cmd_break(struct settings *s)
 		return status_of(e.kind);
 	}
 	if (s->limit <= 1)
-		(void)done_find(&done, &query, s->key);
+		(void)done_find(&done, &query, s->keys.key[0]);
 	revoke_look(&query, s, &s->keys, false);
 	status = print_duplicate(&query.tally, &s->nodes);
 	if (status != STATUS_OK) {
@@ -244,10 +244,10 @@ int cmd_break(struct settings *s)
 		&(struct log_event){
 			.name = state, .holder = report_holder_text(holder, &query.tally)},
 		"%s",
-		report_status(text, &query.tally, &s->nodes, s->key,
+		report_status(text, &query.tally, &s->nodes, s->keys.key[0],
 			s->limit > 1 ? (int)s->slot : 0, clock_wall() / USEC_SEC));
 	if (done.left > 0)
-		done_log(&done, s->key, LOG_ERRORS, 0);
+		done_log(&done, s->keys.key[0], LOG_ERRORS, 0);
 	count = revoke_plan(&revocation, &query, s, &s->keys, s->force > 0);
 	if (strcmp(state, "unknown") == 0) {
 		log_say(LOG_ERRORS, "cannot remove %s: the holder is not known", name_of(text, s));
@@ -275,7 +275,7 @@ int cmd_break(struct settings *s)
 	} else {
 		status = confirm_and_break(&query, s, &revocation);
 		if (status == STATUS_OK && done.left > 0)
-			(void)done_remove(&query, s->key);
+			(void)done_remove(&query, s->keys.key[0]);
 	}
 	query_close(&query);
 	return status;

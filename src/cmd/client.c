@@ -54,9 +54,10 @@ static void default_owner(char owner[OWNER_MAX], long pid, char *const argv[])
 static bool is_within_slot(const struct settings *s)
 {
 	const char *key = getenv("REDLOCK_KEY"), *held = getenv("REDLOCK_HELD");
+	char names[REQUEST_KEY_MAX + 1];
 
-	return s->limit > 1 && key && strcmp(key, s->names) == 0 && getenv("REDLOCK_SLOT") &&
-	       held && *held;
+	return s->limit > 1 && key && strcmp(key, settings_text(names, &s->names)) == 0 &&
+	       getenv("REDLOCK_SLOT") && held && *held;
 }
 
 int client_open(
@@ -565,7 +566,7 @@ void client_print(const struct client *c, long background_pid)
 	const struct lock *lock = &c->session.lock;
 	const struct settings *s = c->settings;
 	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], keys[24], slot[24], limit[24], ttl[24];
-	char held[CLIENT_HELD_MAX];
+	char held[CLIENT_HELD_MAX], names[REQUEST_KEY_MAX + 1];
 	bool is_semaphore = policy_is_semaphore(&lock->policy);
 	struct json j;
 
@@ -584,7 +585,7 @@ void client_print(const struct client *c, long background_pid)
 		break;
 	case FORMAT_ENV:
 		print_unset_old(s, background_pid != 0, lock->tenure.fence != 0);
-		print_env("REDLOCK_KEY", s->names);
+		print_env("REDLOCK_KEY", settings_text(names, &s->names));
 		print_env("REDLOCK_KEYS", keys);
 		if (s->limit > 0) {
 			print_env("REDLOCK_LIMIT", limit);

@@ -68,12 +68,11 @@ static void show_line(const struct option_row *row, const char *value, bool is_c
 /* Each key has a line of its own. */
 static void show_keys(const struct settings *s, const struct option_row *row)
 {
-	char name[REQUEST_KEY_MAX + 1], shown[4 * REQUEST_KEY_MAX + 1];
-	struct settings one = {.names = name};
+	char shown[4 * REQUEST_KEY_MAX + 1];
 
-	for (const char *at = s->names, *end; *at; at = *end ? end + 1 : end) {
-		end = s->keys.count > 1 ? at + strcspn(at, "\n") : at + strlen(at);
-		snprintf(name, sizeof(name), "%.*s", (int)(end - at), at);
+	for (int i = 0; i < s->names.count; i++) {
+		const struct settings one = {.names = ONE_KEY(s->names.key[i])};
+
 		(void)option_value(shown, sizeof(shown), &one, row);
 		show_line(row, shown, !option_is_exact(&one, row, shown));
 	}
@@ -89,7 +88,7 @@ static void show(const struct settings *s, const struct option_row *row, const c
 		print_line("# %s%s", source->kind == SOURCE_ENV ? "environment " : "",
 			place(where, sizeof(where), row, source)[0] ? where
 								    : source_name(source->kind));
-	if (row->kind == OPTION_KEY && s->names)
+	if (row->kind == OPTION_KEY && s->names.count > 0)
 		show_keys(s, row);
 	else
 		show_line(row, value,

@@ -92,7 +92,7 @@ static void print_held(void)
 	registry_open(&registry);
 	while (registry_next(&registry, &entry)) {
 		settings_init(&s, COMMAND_COMPLETION);
-		if (settings_add_keys(&s, entry.key, entry.keys, &e) < 0)
+		if (settings_set_keys(&s, entry.key, entry.keys, &e) < 0)
 			continue;
 		for (int i = 0; i < s.keys.count; i++)
 			print_value(s.keys.key[i], NULL);

@@ -127,8 +127,9 @@ static char *merge(const char *old, size_t old_len, const void *sample, size_t *
 
 static void update_metrics(const struct settings *s, const struct run_summary *summary)
 {
+	char keys[REQUEST_KEY_MAX + 1];
 	const struct sample sample = {
-		.key = s->key,
+		.key = settings_text(keys, &s->keys),
 		.outcome = summary->outcome,
 		.at = clock_wall() / USEC_SEC,
 		.status = summary->status,

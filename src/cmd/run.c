@@ -78,10 +78,10 @@ static void set_environment(const struct run *r, const char *token)
 {
 	const struct settings *s = r->client.settings;
 	const struct lock *lock = &r->client.session.lock;
-	char held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24];
+	char held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24], names[REQUEST_KEY_MAX + 1];
 
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
-	setenv("REDLOCK_KEY", s->names, 1);
+	setenv("REDLOCK_KEY", settings_text(names, &s->names), 1);
 	snprintf(keys, sizeof(keys), "%d", s->keys.count);
 	setenv("REDLOCK_KEYS", keys, 1);
 	setenv("REDLOCK_TOKEN", token, 1);

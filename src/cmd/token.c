@@ -240,7 +240,7 @@ static enum ownership judged_ownership(const struct tally *t, enum kept kept)
  * background holder fit. */
 static bool may_be_wrong_pair(const struct settings *s, const struct tally *t, enum kept kept)
 {
-	enum source_kind key = option_source(s, offsetof(struct settings, keys))->kind;
+	enum source_kind key = option_source(s, offsetof(struct settings, names))->kind;
 	enum source_kind token = option_source(s, offsetof(struct settings, token))->kind;
 
 	if (kept != KEPT_NONE || count_with_key(t) > 0)
@@ -328,7 +328,7 @@ static bool find_larger(const struct settings *s, struct settings *whole)
 		int common = 0;
 
 		settings_init(whole, s->command);
-		if (settings_add_keys(whole, entry.key, entry.keys, &e) < 0)
+		if (settings_set_keys(whole, entry.key, entry.keys, &e) < 0)
 			continue;
 		for (int i = 0; i < whole->keys.count; i++)
 			for (int n = 0; n < s->keys.count; n++)
@@ -379,7 +379,8 @@ static int ask_background_holder(struct settings *s)
 	static struct entry entry;
 	struct follow holder;
 	/* A token belongs to one lock; a key, to one lock on each set of nodes. */
-	struct wanted wanted = {.key = s->key,
+	char keys[REQUEST_KEY_MAX + 1];
+	struct wanted wanted = {.key = settings_text(keys, &s->keys),
 		.keys = s->keys.count,
 		.slot = s->slot,
 		.id = s->token,

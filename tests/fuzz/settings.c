@@ -83,6 +83,7 @@ static void check_settings(const struct settings *s)
 {
 	static struct lock lock;
 	struct policy policy;
+	char names[REQUEST_KEY_MAX + 1], keys[REQUEST_KEY_MAX + 1];
 	size_t together = 0;
 
 	FUZZ_CHECK(s->nodes.count >= 1 && s->nodes.count <= NODES_MAX);
@@ -91,8 +92,10 @@ static void check_settings(const struct settings *s)
 	/* Their text is the keys; that of the names has the same length without the format. */
 	for (int i = 0; i < s->keys.count; i++)
 		together += strlen(s->keys.key[i]) + 1;
-	FUZZ_CHECK(s->keys.count == 0 || strlen(s->key) + 1 == together);
-	FUZZ_CHECK(!s->key == !s->names && (!s->key || strlen(s->names) <= strlen(s->key)));
+	settings_text(names, &s->names);
+	settings_text(keys, &s->keys);
+	FUZZ_CHECK(s->keys.count == 0 || strlen(keys) + 1 == together);
+	FUZZ_CHECK(s->names.count == s->keys.count && strlen(names) <= strlen(keys));
 	policy = settings_policy(s);
 	/* It asserts its requirements. */
 	if (opens_lock(s->command))

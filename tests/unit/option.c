@@ -430,7 +430,7 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_GUARD:
 		return *(const long *)field == (which ? GUARD_OFF : GUARD_ON);
 	case OPTION_KEY:
-		return s->keys.count == 1 && strcmp(s->keys.key[0], want) == 0;
+		return s->names.count == 1 && strcmp(s->names.key[0], want) == 0;
 	case OPTION_TEXT:
 	case OPTION_SECRET:
 	case OPTION_KEY_FORMAT:
@@ -577,16 +577,16 @@ TEST(option_number_of_servers)
 TEST(option_token_goes_with_its_key)
 {
 	command = COMMAND_RELEASE;
-	CHECK_TEXT(read_line("", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.key, "a");
+	CHECK_TEXT(read_line("", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.names.key[0], "a");
 	CHECK_TEXT(read_line("", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK_TEXT(read_line("-k|a", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK_TEXT(read_line("-k|b", "REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK(!read_line("-k|b", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token);
 	CHECK_TEXT(read_line("-k|b|--token|u", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "u");
 	/* Several keys are one text; an invalid REDLOCK_KEYS is ignored. */
-	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2")->s.keys.count, 2);
-	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=x")->s.keys.count, 1);
-	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb")->s.keys.count, 1);
+	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2")->s.names.count, 2);
+	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=x")->s.names.count, 1);
+	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb")->s.names.count, 1);
 	CHECK_TEXT(
 		read_line("-k|a", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK(!read_line("-k|a", "REDLOCK_KEY=ab\nc|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
@@ -722,7 +722,7 @@ TEST(option_environment_details)
 	CHECK_INT(read_line("--node|a", "REDLOCK_NODES=b c d")->s.nodes.count, 1);
 	CHECK_INT(read_line("x", "REDLOCK_NODES=b c d")->s.nodes.count, 3);
 	CHECK_INT(read_line("--node|a|--nodes|b,c|--node=d", "")->s.nodes.count, 4);
-	CHECK(read_line("x", "REDLOCK_KEY=k")->s.key == NULL);
+	CHECK(read_line("x", "REDLOCK_KEY=k")->s.names.count == 0);
 	CHECK_INT(read_line("x", "REDLOCK_VERBOSE=2|REDLOCK_QUIET=0")->s.verbose, 2);
 	CHECK_INT(read_line("-v", "REDLOCK_VERBOSE=2")->s.verbose, 1);
 	/* The same texts as in a file. */
@@ -777,7 +777,7 @@ TEST(option_first_word)
 	settings_init(&s, COMMAND_RUN);
 	CHECK(options_read(&s, 2, argv, nothing, &e) == 4);
 	/* The pointer is stored, the text is not copied. */
-	CHECK(s.key == argv[3]);
+	CHECK(s.names.key[0] == argv[3]);
 }
 
 TEST(option_errors_say_what_and_which)
@@ -1261,10 +1261,10 @@ TEST(config_nodes_add_up_within_a_source)
 	struct reading *r = read_config("--profile|p", "", file);
 
 	CHECK_INT(r->s.nodes.count, 3);
-	CHECK_INT(r->s.keys.count, 2);
+	CHECK_INT(r->s.names.count, 2);
 	CHECK_INT(read_config("x", "", file)->s.nodes.count, 1);
 	CHECK_INT(read_config("x", "REDLOCK_NODES=y z", file)->s.nodes.count, 2);
-	CHECK_INT(read_config("--profile|p|-k|mine", "", file)->s.keys.count, 1);
+	CHECK_INT(read_config("--profile|p|-k|mine", "", file)->s.names.count, 1);
 }
 
 /* Each command reads the settings that it has options for. */
@@ -1276,12 +1276,13 @@ TEST(config_is_for_all_commands)
 	CHECK_INT(read_config("x", "", file)->s.fence, 1);
 	command = COMMAND_GATE;
 	r = read_config("x", "", file);
-	CHECK(r->rc == 0 && r->s.gate_fence == 0 && strcmp(r->s.store, "s") == 0 && !r->s.key);
+	CHECK(r->rc == 0 && r->s.gate_fence == 0 && strcmp(r->s.store, "s") == 0 &&
+		r->s.names.count == 0);
 	command = COMMAND_STATUS;
 	r = read_config("x", "", file);
 	CHECK(r->rc == 0 && r->s.limit == 3 && r->s.ttl == 30 * USEC_SEC);
 	command = COMMAND_BREAK;
-	CHECK_TEXT(read_config("x", "", file)->s.key, "k");
+	CHECK_TEXT(read_config("x", "", file)->s.names.key[0], "k");
 	command = COMMAND_RUN;
 }
 

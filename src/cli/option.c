@@ -996,7 +996,7 @@ static const char *nearest_setting(const char *name)
 }
 
 static int unknown_setting(
-	struct reading *r, const struct config *c, const struct config_line *line)
+	struct reading *r, const struct config_file *c, const struct config_file_line *line)
 {
 	const char *nearest = nearest_setting(line->name);
 	char shown[100];
@@ -1006,7 +1006,7 @@ static int unknown_setting(
 		find_row(r, line->name) ? "'%s' is not a setting: it belongs to a single call"
 					: "unknown name '%s'",
 		shown);
-	config_blame(c, line->number, line->name_column, r->e);
+	config_file_blame(c, line->number, line->name_column, r->e);
 	if (find_row(r, line->name))
 		return err_hint(r->e,
 			"use --%s on the command line; redlock-config(5) lists the "
@@ -1024,16 +1024,16 @@ static bool adds_up(const struct option_row *row)
 }
 
 /* Refuses a setting that appears twice in one section. */
-static int check_once(struct reading *r, const struct config *c, int i)
+static int check_once(struct reading *r, const struct config_file *c, int i)
 {
-	const struct config_line *line = &c->line[i], *other;
+	const struct config_file_line *line = &c->line[i], *other;
 	const struct option_row *row = setting_row(line->name);
 
 	for (other = c->line; other < line && !adds_up(row); other++)
 		if (strcmp(other->profile, line->profile) == 0 && setting_row(other->name) == row) {
 			err_set(r->e, ERR_CONFIG, "'%s' is set in line %d already", row->name,
 				other->number);
-			return config_blame(c, line->number, line->name_column, r->e);
+			return config_file_blame(c, line->number, line->name_column, r->e);
 		}
 	return 0;
 }
@@ -1051,13 +1051,13 @@ static const struct option_row *row_for(const struct reading *r, const struct op
 
 /* Reads one section of the file. Nodes of the file that are not used, because a stronger source
  * named nodes, are collected in *known: their passwords may be needed. */
-static int read_section(
-	struct reading *r, const struct config *c, const char *profile, struct node_list *known)
+static int read_section(struct reading *r, const struct config_file *c, const char *profile,
+	struct node_list *known)
 {
 	bool is_known = known->count > 0;
 
 	for (int i = 0; i < c->count; i++) {
-		const struct config_line *line = &c->line[i];
+		const struct config_file_line *line = &c->line[i];
 		const struct option_row *row = row_for(r, setting_row(line->name));
 		int rc = 0;
 
@@ -1070,7 +1070,7 @@ static int read_section(
 		else if (row->kind == OPTION_NODES && !is_known)
 			rc = node_list_add(known, line->value, r->e);
 		if (rc < 0)
-			return config_blame(c, line->number, line->value_column, r->e);
+			return config_file_blame(c, line->number, line->value_column, r->e);
 	}
 	return 0;
 }
@@ -1089,13 +1089,13 @@ static void adopt_passwords(struct settings *s, const struct node_list *known)
 				node_adopt_password(&s->nodes.node[i], &known->node[j]);
 }
 
-static int unknown_profile(const struct settings *s, const struct config *c, struct err *e)
+static int unknown_profile(const struct settings *s, const struct config_file *c, struct err *e)
 {
 	char shown[100], path[200], names[300];
 
 	struct suggestion n = {.typed = s->profile};
 
-	config_profiles(c, names, sizeof(names));
+	config_file_profiles(c, names, sizeof(names));
 	err_set(e, ERR_CONFIG, "unknown profile '%s': %s has %s",
 		utf8_escape(shown, sizeof(shown), s->profile, strlen(s->profile)),
 		utf8_escape(path, sizeof(path), c->path, strlen(c->path)), names);
@@ -1106,7 +1106,7 @@ static int unknown_profile(const struct settings *s, const struct config *c, str
 		      : -1;
 }
 
-int options_read_config(struct settings *s, const struct config *c, struct err *e)
+int options_read_config(struct settings *s, const struct config_file *c, struct err *e)
 {
 	struct reading r = {.s = s, .source = {.kind = SOURCE_PROFILE}, .e = e};
 	bool has_profile = s->profile && strcmp(s->profile, CONFIG_DEFAULT) != 0;
@@ -1118,7 +1118,7 @@ int options_read_config(struct settings *s, const struct config *c, struct err *
 			return unknown_setting(&r, c, &c->line[i]);
 		else if (check_once(&r, c, i) < 0)
 			return -1;
-	if (has_profile && !config_has(c, s->profile))
+	if (has_profile && !config_file_has(c, s->profile))
 		return unknown_profile(s, c, e);
 	if (has_profile && read_section(&r, c, s->profile, &known) < 0)
 		return -1;
@@ -1142,7 +1142,7 @@ static const char *find_option(const char *text, const char *name)
 	return NULL;
 }
 
-void options_blame(const struct settings *s, const struct config *c, struct err *e)
+void options_blame(const struct settings *s, const struct config_file *c, struct err *e)
 {
 	const struct option_row *row = NULL;
 	const struct source *source;

@@ -13,7 +13,7 @@
 #ifndef CLI_OPTION_H
 #define CLI_OPTION_H
 
-#include "cli/config.h"
+#include "cli/config_file.h"
 #include "cli/settings.h"
 
 enum command_group {
@@ -162,12 +162,12 @@ bool option_is_setting(const struct option_row *row);
  * kept as pointers into the text of the file. Returns -1 with *e (ERR_CONFIG), which names line and
  * column.
  */
-int options_read_config(struct settings *s, const struct config *c, struct err *e);
+int options_read_config(struct settings *s, const struct config_file *c, struct err *e);
 
 /* If *e is about an option, as "--log", and its value is not from the command line: puts the source
  * of the value, "FILE:LINE: " or "REDLOCK_LOG: ", before the message. c: the configuration file, or
  * NULL. */
-void options_blame(const struct settings *s, const struct config *c, struct err *e);
+void options_blame(const struct settings *s, const struct config_file *c, struct err *e);
 
 /* The source of the setting at that offset in struct settings. */
 const struct source *option_source(const struct settings *s, size_t field);

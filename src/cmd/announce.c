@@ -2,7 +2,7 @@
 
 #include "base/exit.h"
 #include "base/log.h"
-#include "cmd/configure.h"
+#include "cmd/setup.h"
 #include "proc/notify.h"
 #include "report/report.h"
 
@@ -28,7 +28,7 @@ static void set_environment(const struct settings *s)
 	setenv("REDLOCK_NODES", nodes, 1);
 	unsetenv("REDLOCK_TOKEN");
 	unsetenv("REDLOCK_ON_EVENT");
-	configure_command(s);
+	setup_command(s);
 }
 
 static void add_number(struct hook_event *ev, const char *name, long long number)

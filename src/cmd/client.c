@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/mask.h"
 #include "base/token.h"
-#include "cmd/configure.h"
 #include "cmd/print.h"
+#include "cmd/setup.h"
 #include "net/query.h"
 #include "report/problem.h"
 #include "report/report.h"
@@ -122,7 +122,7 @@ void client_log_reply(const struct client *c)
 /* Adds the hints about a refusal, once. */
 static void explain(struct client *c, const struct server_info info[], enum log_level at)
 {
-	configure_hint_by_info(c->settings, &c->session.lock.tally, info, at);
+	setup_hint_by_info(c->settings, &c->session.lock.tally, info, at);
 	c->has_hinted_why = at <= log_level();
 }
 
@@ -197,7 +197,7 @@ static void explain_busy(struct client *c, bool names_problems, enum log_level a
 	if (hint)
 		log_hint(at, "%s", hint);
 	if (names_problems && !c->has_hinted_why)
-		configure_hint(c->settings, t, at);
+		setup_hint(c->settings, t, at);
 	c->has_hinted_why |= hint != NULL || names_problems;
 }
 
@@ -231,7 +231,7 @@ static void show_waiting(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	bool is_new = !c->has_hinted_why && lock->refusal == REFUSAL_NO_QUORUM &&
-		      configure_has_hint(c->settings, &lock->tally);
+		      setup_has_hint(c->settings, &lock->tally);
 	char text[REPORT_MAX], waited[DURATION_TEXT_MAX], holder[HOLDER_TEXT_MAX];
 	usec now = clock_now();
 
@@ -298,14 +298,13 @@ int client_step(struct client *c)
 	if (lock->waiter.state == WAITER_POLLS && !c->has_warned_not_queued) {
 		log_say(LOG_NORMAL, "%s",
 			report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
-		configure_hint_one(
-			c->settings, lock->waiter.node, &lock->waiter.problem, LOG_NORMAL);
+		setup_hint_one(c->settings, lock->waiter.node, &lock->waiter.problem, LOG_NORMAL);
 		c->has_warned_not_queued = true;
 	}
 	if (lock->waiter.state == WAITER_QUEUED && lock->waiter.full && !c->has_warned_no_room) {
 		log_say(LOG_NORMAL, "%s",
 			report_no_room(text, lock, &c->settings->nodes, &c->settings->keys));
-		configure_hint(c->settings, &lock->tally, LOG_NORMAL);
+		setup_hint(c->settings, &lock->tally, LOG_NORMAL);
 		c->has_warned_no_room = true;
 	}
 	if (lock_is_pausing(lock) && lock->refusal == REFUSAL_BUSY && client_is_open(c))
@@ -376,7 +375,7 @@ static bool was_ours(const struct lock *lock)
 
 void client_hint_remedy(struct client *c, enum log_level at)
 {
-	if (!c->has_hinted_why && configure_has_hint(c->settings, &c->session.lock.tally))
+	if (!c->has_hinted_why && setup_has_hint(c->settings, &c->session.lock.tally))
 		explain(c, NULL, at);
 }
 
@@ -599,7 +598,7 @@ void client_print(const struct client *c, long background_pid)
 			print_env("REDLOCK_HOLDER_PID", pid);
 		if (lock->tenure.fence)
 			print_env("REDLOCK_FENCE", fence);
-		configure_print(s);
+		setup_print(s);
 		break;
 	case FORMAT_JSON:
 		print_begin(&j, s);

@@ -7,8 +7,8 @@
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "cmd/commands.h"
-#include "cmd/configure.h"
 #include "cmd/print.h"
+#include "cmd/setup.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,8 +44,8 @@ static const char *place(
 		text_append(dst, size, &used, "%s", option_env_name(env, row));
 	if (source->kind == SOURCE_FILE || source->kind == SOURCE_PROFILE)
 		text_append(dst, size, &used, "%s:%d",
-			utf8_escape(path, sizeof(path), configure_file()->path,
-				strlen(configure_file()->path)),
+			utf8_escape(
+				path, sizeof(path), setup_file()->path, strlen(setup_file()->path)),
 			source->line);
 	return dst;
 }
@@ -113,7 +113,7 @@ static void print_setting(struct json *j, const struct option_row *row, const ch
 
 static void print_file(struct json *j)
 {
-	const struct config *c = configure_file();
+	const struct config_file *c = setup_file();
 
 	if (!c)
 		return;
@@ -145,8 +145,8 @@ int cmd_config(struct settings *s)
 		if (!is_shown(row))
 			continue;
 		/* A file in a default place was not named: show its path. */
-		if (row->field == offsetof(struct settings, config) && configure_file())
-			shown = configure_file()->path;
+		if (row->field == offsetof(struct settings, config) && setup_file())
+			shown = setup_file()->path;
 		if (is_json)
 			print_setting(&j, row, shown, source);
 		else

@@ -16,10 +16,10 @@
 #include "cmd/announce.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
-#include "cmd/configure.h"
 #include "cmd/done.h"
 #include "cmd/record.h"
 #include "cmd/revoke.h"
+#include "cmd/setup.h"
 #include "cmd/supervise.h"
 #include "net/extender.h"
 #include "proc/priority.h"
@@ -103,7 +103,7 @@ static void set_environment(const struct run *r, const char *token)
 	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
 		r->is_nested || !r->client.outer[0] ? "" : " ", r->client.outer);
 	setenv("REDLOCK_HELD", held, 1);
-	configure_command(s);
+	setup_command(s);
 }
 
 static int prepare_supervisor(struct run *r, const char *token, struct err *e)

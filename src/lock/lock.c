@@ -1,6 +1,6 @@
 #include "lock/lock.h"
 
-#include "lock/acquire.h"
+#include "lock/attempt.h"
 #include "lock/step.h"
 
 #include <assert.h>
@@ -531,13 +531,13 @@ static usec advance(struct step *s)
 	case PHASE_OVER:
 		return NEVER;
 	case PHASE_CONNECT:
-		acquire_connect(s, &wake_at);
+		attempt_connect(s, &wake_at);
 		break;
 	case PHASE_ASK:
-		acquire_count(s, &wake_at);
+		attempt_count(s, &wake_at);
 		break;
 	case PHASE_FENCE:
-		acquire_count_fence(s);
+		attempt_count_fence(s);
 		break;
 	case PHASE_PAUSE:
 		if (!waiter_plan(s, lock->refusal == REFUSAL_BUSY, &wake_at))

@@ -19,7 +19,7 @@
  * denies the key twice. At the end of the validity EXPIRING becomes LOST. EV_RELEASE ends every
  * phase.
  *
- * acquire.c has the attempts (CONNECT, ASK, FENCE) and lock_valid_until(), which computes the
+ * attempt.c has the attempts (CONNECT, ASK, FENCE) and lock_valid_until(), which computes the
  * validity of an attempt and of an extension. waiter.c decides how long a PAUSE takes. lock.c has
  * the rest: an extension that reaches no majority is tried again until the validity ends. When a
  * release finds a connection down, peer_reopen() connects again, a few times, within one second.

@@ -6,7 +6,7 @@
  *	rivals_retry()        then: true while this client retries refused nodes
  *	rivals_split_votes()  the votes are split: the release of the attempt wakes rivals
  *
- * acquire.c clears a struct rivals when an attempt begins. Nothing here fails.
+ * attempt.c clears a struct rivals when an attempt begins. Nothing here fails.
  */
 #ifndef LOCK_RIVALS_H
 #define LOCK_RIVALS_H

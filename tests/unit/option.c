@@ -1132,7 +1132,7 @@ TEST(option_tokens_of_the_environment)
 
 /* ---- the configuration file ---- */
 
-static struct config parsed; /* by read_config() */
+static struct config_file parsed; /* by read_config() */
 
 /* The command line and the environment as in read_line(), then the file. */
 static struct reading *read_config(const char *line, const char *env, const char *file)
@@ -1142,7 +1142,7 @@ static struct reading *read_config(const char *line, const char *env, const char
 
 	snprintf(text, sizeof(text), "%s", file);
 	if (r->rc >= 0)
-		r->rc = config_parse(&parsed, "file", text, strlen(text), &r->e);
+		r->rc = config_file_parse(&parsed, "file", text, strlen(text), &r->e);
 	if (r->rc >= 0)
 		r->rc = options_read_config(&r->s, &parsed, &r->e);
 	return r;

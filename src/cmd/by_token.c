@@ -5,16 +5,16 @@
  * Each sends one request to every node (question()), and prints which ownership follows from the
  * replies (conclude()): owned, expired, foreign, or unknown if too few nodes answered.
  */
-#include "base/token.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
+#include "base/token.h"
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "cmd/commands.h"
-#include "cmd/configure.h"
 #include "cmd/print.h"
+#include "cmd/setup.h"
 #include "file/registry.h"
 #include "net/query.h"
 #include "proc/follow.h"
@@ -298,7 +298,7 @@ static int conclude(const struct query *query, const struct settings *s, enum op
 	if (ownership == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
 		hint_unreleased(query, s);
 	if (ownership == OWNERSHIP_UNKNOWN)
-		configure_hint(s, t, LOG_ERRORS);
+		setup_hint(s, t, LOG_ERRORS);
 	if (s->format != FORMAT_JSON) {
 		if (s->command == COMMAND_CHECK && ownership == OWNERSHIP_OWNED)
 			print_line("%s", valid == NEVER ? "forever" : duration_format(left, valid));
@@ -454,7 +454,7 @@ static struct key_list find_lost(struct query *query, const struct settings *s)
 	return lost.count > 0 ? lost : s->keys;
 }
 
-int cmd_token(struct settings *s)
+int cmd_by_token(struct settings *s)
 {
 	static struct query query;
 	struct policy policy;

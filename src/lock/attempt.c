@@ -1,4 +1,4 @@
-#include "lock/acquire.h"
+#include "lock/attempt.h"
 
 #include "lock/lock.h"
 #include "lock/reservation.h"
@@ -130,7 +130,7 @@ static bool is_needed(const struct lock *lock, int node)
 /* An attempt asks only nodes that are connected when it begins, so that none of its requests can
  * reach a node that restarted in the meantime. A pending release is sent before: so a node never
  * has keys of ours under more than one token. */
-void acquire_connect(struct step *s, usec *wake_at)
+void attempt_connect(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy);
@@ -213,7 +213,7 @@ static void choose_fence(struct step *s)
 	lock->phase = PHASE_FENCE;
 }
 
-void acquire_count_fence(struct step *s)
+void attempt_count_fence(struct step *s)
 {
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy), taken = 0, open = 0;
@@ -237,7 +237,7 @@ void acquire_count_fence(struct step *s)
 			s, tally_no(&lock->tally) >= quorum ? REFUSAL_BUSY : REFUSAL_NO_QUORUM);
 }
 
-void acquire_count(struct step *s, usec *wake_at)
+void attempt_count(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy);

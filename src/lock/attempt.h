@@ -1,24 +1,24 @@
 /*
- * acquire: the attempts to get a lock, from connecting to the majority. Private to src/lock: lock.c
+ * attempt: the attempts to get a lock, from connecting to the majority. Private to src/lock: lock.c
  * calls one function for each phase of an attempt, at every event.
  *
- *	PHASE_CONNECT   acquire_connect()       a majority is ready: asks it, PHASE_ASK
- *	PHASE_ASK       acquire_count()         counts votes: PHASE_HELD, PHASE_FENCE or PHASE_PAUSE
- *	PHASE_FENCE     acquire_count_fence()   a majority took the fencing number: PHASE_HELD
+ *	PHASE_CONNECT   attempt_connect()       a majority is ready: asks it, PHASE_ASK
+ *	PHASE_ASK       attempt_count()         counts votes: PHASE_HELD, PHASE_FENCE or PHASE_PAUSE
+ *	PHASE_FENCE     attempt_count_fence()   a majority took the fencing number: PHASE_HELD
  *
  * An attempt that fails releases the keys that nodes granted. It leads to PHASE_PAUSE, or to
  * PHASE_RELEASE if the client's wait has ended (lock_let_go() in lock.c).
  */
-#ifndef LOCK_ACQUIRE_H
-#define LOCK_ACQUIRE_H
+#ifndef LOCK_ATTEMPT_H
+#define LOCK_ATTEMPT_H
 
 #include "lock/policy.h"
 
 struct step;
 
-void acquire_connect(struct step *s, usec *wake_at);
-void acquire_count(struct step *s, usec *wake_at);
-void acquire_count_fence(struct step *s);
+void attempt_connect(struct step *s, usec *wake_at);
+void attempt_count(struct step *s, usec *wake_at);
+void attempt_count_fence(struct step *s);
 
 /* lock.c: begins the release of the lock, or of the traces of an attempt. */
 void lock_let_go(struct step *s);

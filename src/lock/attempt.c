@@ -1,6 +1,6 @@
 #include "lock/attempt.h"
 
-#include "lock/lock.h"
+#include "lock/release.h"
 #include "lock/reservation.h"
 #include "lock/step.h"
 
@@ -75,7 +75,7 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 			peer_send(s, i, op);
 	}
 	if (gives_up) {
-		lock_let_go(s);
+		release_begin(s);
 		return;
 	}
 	lock->phase = PHASE_PAUSE;
@@ -260,7 +260,7 @@ void attempt_count(struct step *s, usec *wake_at)
 		if (open > 0 && looks_at_all(lock))
 			return;
 		lock->refusal = REFUSAL_NONE;
-		lock_let_go(s);
+		release_begin(s);
 	} else if (yes >= quorum && lock->policy.wants_fence) {
 		choose_fence(s);
 	} else if (yes >= quorum) {

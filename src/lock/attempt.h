@@ -7,7 +7,7 @@
  *	PHASE_FENCE     attempt_count_fence()   a majority took the fencing number: PHASE_HELD
  *
  * An attempt that fails releases the keys that nodes granted. It leads to PHASE_PAUSE, or to
- * PHASE_RELEASE if the client's wait has ended (lock_let_go() in lock.c).
+ * PHASE_RELEASE if the client's wait has ended (release_begin()).
  */
 #ifndef LOCK_ATTEMPT_H
 #define LOCK_ATTEMPT_H
@@ -19,9 +19,6 @@ struct step;
 void attempt_connect(struct step *s, usec *wake_at);
 void attempt_count(struct step *s, usec *wake_at);
 void attempt_count_fence(struct step *s);
-
-/* lock.c: begins the release of the lock, or of the traces of an attempt. */
-void lock_let_go(struct step *s);
 
 /* The rule of the algorithm. `started` was read before the first byte of the round was sent, so the
  * key lives on every node at least until started + ttl by that node's clock. */

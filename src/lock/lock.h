@@ -20,9 +20,10 @@
  * phase.
  *
  * attempt.c has the attempts (CONNECT, ASK, FENCE) and lock_valid_until(), which computes the
- * validity of an attempt and of an extension. waiter.c decides how long a PAUSE takes. lock.c has
- * the rest: an extension that reaches no majority is tried again until the validity ends. When a
- * release finds a connection down, peer_reopen() connects again, a few times, within one second.
+ * validity of an attempt and of an extension. waiter.c decides how long a PAUSE takes. lock.c
+ * keeps the lock: an extension that reaches no majority is tried again until the validity ends.
+ * release.c has the end: when a release finds a connection down, peer_reopen() connects again, a
+ * few times, within one second.
  *
  * lock_step() has no clock, socket, memory or randomness of its own: each comes with the event. It
  * cannot fail and calls nothing back. A struct lock owns no memory; its fields may be read.
@@ -173,7 +174,10 @@ bool lock_awaits_replies(const struct lock *lock);
 int lock_unreleased(const struct lock *lock, usec *until);
 
 /* The number of nodes that said at the release that they have stored the record. */
-int lock_stored(const struct lock *lock);
+static inline int lock_stored(const struct lock *lock)
+{
+	return __builtin_popcount(lock->releasing.stored);
+}
 
 /* After the release: a majority of the nodes cannot have our key any more. */
 bool lock_is_released(const struct lock *lock);

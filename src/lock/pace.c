@@ -2,9 +2,6 @@
 
 #include "lock/step.h"
 
-#include "lock/semaphore.h"
-#include "lock/waiter.h"
-
 #include <string.h>
 
 /* Clients that failed at the same moment try again at different times; the delay grows fourfold. If

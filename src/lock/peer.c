@@ -27,6 +27,19 @@ bool peer_is_ready(const struct peer *p)
 	return p->link == LINK_UP && !peer_in_flight(p) && !p->pending;
 }
 
+int peer_count_open(const struct lock *lock)
+{
+	int n = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *p = &lock->peer[i];
+		const struct ballot *b = &lock->tally.ballot[i];
+
+		n += b->vote == VOTE_NONE && peer_may_answer(p);
+	}
+	return n;
+}
+
 /* ---- the connection ---- */
 
 void peer_open(struct step *s, int node)

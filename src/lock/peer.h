@@ -13,8 +13,8 @@
  * A request that may set the key makes its release pending, whatever comes back: the key may be on
  * the node under the token of that attempt. `pending` becomes 0 when the node refuses the request
  * cleanly, when it answers a release, or when the key has expired for certain (`pending_until`). A
- * connection that breaks leaves the release pending; lock.c connects again and sends it then. If a
- * holder's request that sets the key was unanswered, the release stays pending even then: the node
+ * connection that breaks leaves the release pending; release.c connects again and sends it then. If
+ *a holder's request that sets the key was unanswered, the release stays pending even then: the node
  * may carry out the bytes of both connections in any order.
  * A request about a queue is no vote and sets no key.
  *
@@ -94,6 +94,9 @@ static inline bool peer_may_answer(const struct peer *p)
 
 /* The node can take part in a round: connected, nothing in flight, no pending release. */
 bool peer_is_ready(const struct peer *p);
+
+/* Nodes that may still vote in this round. */
+int peer_count_open(const struct lock *lock);
 
 /* The pending release is under the token of an earlier attempt. */
 static inline bool peer_has_old_token(const struct peer *p, uint32_t attempt)

@@ -36,6 +36,17 @@ static inline struct action *step_act(struct step *s, enum action_kind kind, int
 	return a;
 }
 
+/* Every vote is open again. */
+static inline void step_begin_round(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	lock->stamp.round++;
+	tally_begin(&lock->tally, s->now);
+	for (int i = 0; i < lock->policy.nodes; i++)
+		peer_begin_round(&lock->peer[i]);
+}
+
 /* tally_grace_is_over() for this lock: nodes that have not answered get a quarter of the node
  * time-out at most. */
 static inline bool step_grace_is_over(const struct step *s, bool enough, usec least, usec *wake_at)

@@ -143,7 +143,7 @@ static const struct server_info *ask_for_info(const struct client *c)
 	for (int i = 0; i < t->nodes; i++) {
 		const struct reply *a = &t->ballot[i].reply;
 
-		if (problem_is(a, REASON_OOM) || problem_is(a, REASON_SERVER))
+		if (reply_is_absent(a, REASON_OOM) || reply_is_absent(a, REASON_SERVER))
 			asked[i] = &r;
 		has_any |= asked[i] != NULL;
 	}

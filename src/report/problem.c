@@ -14,11 +14,6 @@
 
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-bool problem_is(const struct reply *a, enum reason reason)
-{
-	return a->vote == VOTE_ABSENT && a->reason == reason;
-}
-
 static const struct {
 	const char *id;
 	bool is_final; /* any other request would fail in the same way */

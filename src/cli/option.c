@@ -19,14 +19,6 @@
 
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-const struct command_row command_rows[] = {
-#define COMMAND(id, name, function, flags, group, operands, summary, common, statuses, examples) \
-	{COMMAND_##id, name, flags, group, operands, summary, common, statuses, examples},
-#include "cli/commands.def"
-};
-
-const int command_rows_count = COUNT_OF(command_rows);
-
 #define FIELD(name) offsetof(struct settings, name)
 
 /* The bit of each subcommand in option_row.commands, by its ID: RUN, ACQUIRE, ... */
@@ -44,18 +36,6 @@ const struct option_row option_rows[] = {
 
 const int option_rows_count = COUNT_OF(option_rows);
 
-const char *command_group_title(enum command_group group)
-{
-	static const char *const titles[COMMANDS_COUNT] = {
-		[COMMANDS_COMMON] = "Common",
-		[COMMANDS_SCRIPT] = "Scripting",
-		[COMMANDS_ADMIN] = "Administration",
-		[COMMANDS_OTHER] = "Other",
-	};
-
-	return titles[group];
-}
-
 const char *option_group_title(enum option_group group)
 {
 	static const char *const titles[GROUP_COUNT] = {
@@ -66,14 +46,6 @@ const char *option_group_title(enum option_group group)
 	};
 
 	return titles[group];
-}
-
-const char *option_command_name(enum command command)
-{
-	for (int i = 0; i < command_rows_count; i++)
-		if (command_rows[i].id == command)
-			return command_rows[i].name;
-	return "";
 }
 
 bool option_is_of(const struct option_row *row, enum command command)
@@ -114,40 +86,7 @@ bool option_is_called(const struct option_row *row, const char *word)
 	return has_name(row, word + 2, strcspn(word + 2, "="));
 }
 
-const struct command_row *command_find(const char *name)
-{
-	for (int i = 0; i < command_rows_count; i++)
-		if (strcmp(command_rows[i].name, name) == 0)
-			return &command_rows[i];
-	return NULL;
-}
-
 /* Names of other programs for the same thing, and names that new users try. */
-struct guess {
-	const char *typed, *meant;
-};
-
-static const struct guess command_guesses[] = {
-	{"lock", "run"},
-	{"exec", "run"},
-	{"with", "run"},
-	{"unlock", "release"},
-	{"renew", "extend"},
-	{"refresh", "extend"},
-	{"list", "status"},
-	{"ls", "status"},
-	{"show", "status"},
-	{"info", "status"},
-	{"who", "status"},
-	{"monitor", "status"},
-	{"kill", "break"},
-	{"steal", "break"},
-	{"delete", "break"},
-	{"rm", "break"},
-	{"ping", "doctor"},
-	{"verify", "doctor"},
-};
-
 static const struct guess option_guesses[] = {
 	{"name", "key"},
 	{"lock", "key"},
@@ -170,30 +109,9 @@ static const struct guess option_guesses[] = {
 	{"prometheus", "metrics-file"},
 };
 
-/* NULL: no guess has that name. */
-static const char *meant_by(const struct guess guesses[], int count, const char *typed)
-{
-	for (int i = 0; i < count; i++)
-		if (strcmp(guesses[i].typed, typed) == 0)
-			return guesses[i].meant;
-	return NULL;
-}
-
-const char *command_nearest(const char *name)
-{
-	const char *meant = meant_by(command_guesses, COUNT_OF(command_guesses), name);
-	struct suggestion n = {.typed = name};
-
-	if (meant)
-		return meant;
-	for (int i = 0; i < command_rows_count; i++)
-		suggest_consider(&n, command_rows[i].name);
-	return n.word;
-}
-
 const char *option_nearest(const char *name, unsigned commands)
 {
-	const char *meant = meant_by(option_guesses, COUNT_OF(option_guesses), name);
+	const char *meant = suggest_meant(option_guesses, COUNT_OF(option_guesses), name);
 	struct suggestion n = {.typed = name};
 
 	for (int i = 0; i < option_rows_count; i++) {
@@ -221,7 +139,7 @@ struct reading {
 
 static int see_help(struct reading *r)
 {
-	return err_hint(r->e, "see 'redlock help %s'", option_command_name(r->s->command));
+	return err_hint(r->e, "see 'redlock help %s'", command_name(r->s->command));
 }
 
 bool option_takes_value(const struct option_row *row)
@@ -285,7 +203,7 @@ static int bad_choice(struct reading *r, const char *source, const char *value,
 		suggest_consider(&n, names[i]);
 	bad_value(r, source, value, why);
 	return n.word ? err_hint(r->e, "did you mean '%s'? See 'redlock help %s'", n.word,
-				option_command_name(r->s->command))
+				command_name(r->s->command))
 		      : -1;
 }
 
@@ -400,7 +318,7 @@ static int set_value(
 
 static int unknown_option(struct reading *r, const char *shown_as, const char *name)
 {
-	const char *command = option_command_name(r->s->command);
+	const char *command = command_name(r->s->command);
 	const char *nearest = name ? option_nearest(name, 1u << r->s->command) : NULL;
 	char shown[100];
 
@@ -420,10 +338,10 @@ static int check_is_of(struct reading *r, const struct option_row *row, const ch
 	if (option_is_of(row, r->s->command))
 		return 0;
 	err_set(r->e, ERR_USAGE, "%s is not an option of 'redlock %s'", source,
-		option_command_name(r->s->command));
+		command_name(r->s->command));
 	if (row->kind == OPTION_KEY && command_rows[r->s->command].flags & TAKES_WORDS)
 		return err_hint(r->e, "name the keys without an option: redlock %s KEY",
-			option_command_name(r->s->command));
+			command_name(r->s->command));
 	return see_help(r);
 }
 
@@ -552,22 +470,10 @@ static int read_letters(struct reading *r, char *const argv[])
 	return 1;
 }
 
-/* Other rows for the same setting count too, such as -n for --wait. */
-const struct source *option_source(const struct settings *s, size_t field)
-{
-	const struct source *best = NULL;
-
-	for (int i = 0; i < OPTIONS_COUNT; i++)
-		if (option_rows[i].field == field && (!best || s->source[i].kind > best->kind))
-			best = &s->source[i];
-	assert(best);
-	return best;
-}
-
 /* Has a stronger source set it already? */
 static bool is_set(const struct reading *r, const struct option_row *row)
 {
-	return option_source(r->s, row->field)->kind > r->source.kind;
+	return settings_source(r->s, row->field)->kind > r->source.kind;
 }
 
 static const char *env_name(char dst[OPTION_ENV_MAX], const char *name)
@@ -788,7 +694,7 @@ static int read_ttl_of_env(struct reading *r, char *const envp[])
 	long ms;
 
 	if (r->s->command != COMMAND_EXTEND || !value || !is_token_of_env(r, envp) ||
-		option_source(r->s, FIELD(ttl))->kind == SOURCE_LINE)
+		settings_source(r->s, FIELD(ttl))->kind == SOURCE_LINE)
 		return 0;
 	if (!text_number(value, 1, DURATION_MAX / USEC_MSEC, &ms))
 		return bad_value(r, "REDLOCK_TTL_MS", value, "is not a number of milliseconds");
@@ -1079,9 +985,9 @@ static int read_section(struct reading *r, const struct config_file *c, const ch
  * nodes: then the passwords of the file's nodes are not used. */
 static void adopt_passwords(struct settings *s, const struct node_list *known)
 {
-	if (option_source(s, FIELD(username))->kind >= SOURCE_ENV ||
-		option_source(s, FIELD(password))->kind >= SOURCE_ENV ||
-		option_source(s, FIELD(password_file))->kind >= SOURCE_ENV)
+	if (settings_source(s, FIELD(username))->kind >= SOURCE_ENV ||
+		settings_source(s, FIELD(password))->kind >= SOURCE_ENV ||
+		settings_source(s, FIELD(password_file))->kind >= SOURCE_ENV)
 		return;
 	for (int i = 0; i < s->nodes.count; i++)
 		for (int j = 0; j < known->count; j++)
@@ -1246,7 +1152,7 @@ const char *option_value(
 	case OPTION_TIME_LIMIT:
 	case OPTION_NO_WAIT:
 		return duration_value(dst, size, *(const usec *)field,
-			option_source(s, row->field)->kind != SOURCE_NONE);
+			settings_source(s, row->field)->kind != SOURCE_NONE);
 	case OPTION_NODES:
 		node_list_show(&s->nodes, dst, size);
 		return dst;

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "base/token.h"
 #include "base/utf8.h"
-#include "cli/option.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -20,6 +19,26 @@
 
 /* How much of a long command the owner text shows. */
 #define OWNER_COMMAND_MAX 80
+
+#define FIELD(name) offsetof(struct settings, name)
+
+/* Of each row of the option table. */
+static const size_t fields[OPTIONS_COUNT] = {
+#define OPTION(name, letter, aliases, kind, field, ...) FIELD(field),
+#include "cli/options.def"
+};
+
+/* Other rows for the same setting count too, such as -n for --wait. */
+const struct source *settings_source(const struct settings *s, size_t field)
+{
+	const struct source *best = NULL;
+
+	for (int i = 0; i < OPTIONS_COUNT; i++)
+		if (fields[i] == field && (!best || s->source[i].kind > best->kind))
+			best = &s->source[i];
+	assert(best);
+	return best;
+}
 
 void settings_init(struct settings *s, enum command command)
 {
@@ -114,7 +133,7 @@ static int ttl_is_too_short(const struct settings *s, bool has_default_timeout, 
 
 static int see_help(const struct settings *s, struct err *e)
 {
-	return err_hint(e, "see 'redlock help %s'", option_command_name(s->command));
+	return err_hint(e, "see 'redlock help %s'", command_name(s->command));
 }
 
 static int refuse_zero(const struct settings *s, const char *option, struct err *e)
@@ -412,7 +431,7 @@ static int check_limit(const struct settings *s, struct err *e)
 	if (s->limit > 0 && s->shared) {
 		err_set(e, ERR_USAGE, "--shared cannot be combined with --limit");
 		return err_hint(e, "readers are not counted; see 'redlock help %s'",
-			option_command_name(s->command));
+			command_name(s->command));
 	}
 	if (s->limit <= 1)
 		return 0;
@@ -488,7 +507,7 @@ int settings_set_token(struct settings *s, const char *token, struct err *e)
 
 static int check_names(struct settings *s, struct err *e)
 {
-	const char *command = option_command_name(s->command);
+	const char *command = command_name(s->command);
 
 	if (s->keys.count == 0 && wants_key(s)) {
 		err_set(e, ERR_USAGE, "missing key");
@@ -551,11 +570,9 @@ static usec quarantine(const struct settings *s)
 /* For --once-per, nodes may need this long to answer, before their quarantine begins. */
 #define NODES_START (7 * USEC_SEC)
 
-#define FIELD(name) offsetof(struct settings, name)
-
 static bool is_stronger(const struct settings *s, size_t field, size_t than)
 {
-	return option_source(s, field)->kind > option_source(s, than)->kind;
+	return settings_source(s, field)->kind > settings_source(s, than)->kind;
 }
 
 /*
@@ -574,7 +591,7 @@ static int imply_once_per(struct settings *s, struct err *e)
 						: NULL;
 	bool waits = true; /* for the nodes, unless the user wants no wait, or one without end */
 
-	if (option_source(s, FIELD(once_per))->kind == SOURCE_NONE || s->command != COMMAND_RUN)
+	if (settings_source(s, FIELD(once_per))->kind == SOURCE_NONE || s->command != COMMAND_RUN)
 		return 0;
 	if (s->once_per == 0)
 		return refuse_zero(s, "--once-per", e);
@@ -595,8 +612,8 @@ static int imply_once_per(struct settings *s, struct err *e)
 
 int settings_choose_password(struct settings *s, struct err *e)
 {
-	enum source_kind file = option_source(s, FIELD(password_file))->kind;
-	enum source_kind text = option_source(s, FIELD(password))->kind;
+	enum source_kind file = settings_source(s, FIELD(password_file))->kind;
+	enum source_kind text = settings_source(s, FIELD(password))->kind;
 
 	if (file == text && file != SOURCE_NONE)
 		return err_set(e, ERR_CONFIG, "--password-file cannot be combined with a password");

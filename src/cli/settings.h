@@ -13,6 +13,7 @@
 #ifndef CLI_SETTINGS_H
 #define CLI_SETTINGS_H
 
+#include "cli/command_table.h"
 #include "cli/node.h"
 #include "lock/deadline.h"
 #include "lock/policy.h"
@@ -22,11 +23,6 @@
 
 /* Not given: settings_finish() computes the value from other settings. */
 #define UNSET ((usec)-1)
-
-enum command {
-#define COMMAND(id, ...) COMMAND_##id,
-#include "cli/commands.def"
-};
 
 /* How stdout shows results. */
 enum format {
@@ -137,6 +133,9 @@ struct settings {
 	long help;
 	long version;
 };
+
+/* The source of the setting at that offset in struct settings. */
+const struct source *settings_source(const struct settings *s, size_t field);
 
 void settings_init(struct settings *s, enum command command);
 

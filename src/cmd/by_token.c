@@ -240,8 +240,8 @@ static enum ownership judged_ownership(const struct tally *t, enum kept kept)
  * background holder fit. */
 static bool may_be_wrong_pair(const struct settings *s, const struct tally *t, enum kept kept)
 {
-	enum source_kind key = option_source(s, offsetof(struct settings, names))->kind;
-	enum source_kind token = option_source(s, offsetof(struct settings, token))->kind;
+	enum source_kind key = settings_source(s, offsetof(struct settings, names))->kind;
+	enum source_kind token = settings_source(s, offsetof(struct settings, token))->kind;
 
 	if (kept != KEPT_NONE || count_with_key(t) > 0)
 		return false;

@@ -139,7 +139,7 @@ int cmd_config(struct settings *s)
 	}
 	for (int i = 0; i < option_rows_count; i++) {
 		const struct option_row *row = &option_rows[i];
-		const struct source *source = option_source(s, row->field);
+		const struct source *source = settings_source(s, row->field);
 		const char *shown = option_value(value, sizeof(value), s, row);
 
 		if (!is_shown(row))

@@ -73,7 +73,7 @@ void print_begin(struct json *j, const struct settings *s)
 	*j = (struct json){0};
 	json_open(j, NULL, '{');
 	json_number(j, "schema", PRINT_SCHEMA);
-	json_text(j, "command", option_command_name(s->command));
+	json_text(j, "command", command_name(s->command));
 	if (s->keys.count > 0)
 		print_keys(j, s);
 }

@@ -239,7 +239,7 @@ void setup_warn(const struct settings *s)
 	int next = 0;
 
 	while (option_idle_variable(s->command, environ, &next, &v))
-		warn_of_variable(&v, option_command_name(s->command));
+		warn_of_variable(&v, command_name(s->command));
 	for (int i = 0; i < 2; i++) {
 		const char *name = open_to_others[i];
 		char shown[200];
@@ -256,7 +256,7 @@ void setup_warn(const struct settings *s)
 
 bool setup_lacks_nodes(const struct settings *s, const struct reply *reply)
 {
-	return option_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE &&
+	return settings_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE &&
 	       reply->vote == VOTE_ABSENT && reply->reason == REASON_CONNECT;
 }
 
@@ -393,7 +393,7 @@ static void print_variable(const char *name, const char *value)
 /* Does REDLOCK_NODES have passwords, which redlock never prints? */
 static bool has_secret_nodes(const struct settings *s)
 {
-	if (option_source(s, offsetof(struct settings, nodes))->kind != SOURCE_ENV)
+	if (settings_source(s, offsetof(struct settings, nodes))->kind != SOURCE_ENV)
 		return false;
 	for (int i = 0; i < s->nodes.count; i++) {
 		const char *own = s->nodes.node[i].password;

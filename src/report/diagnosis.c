@@ -520,7 +520,7 @@ void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct
 	for (int i = 0; i < s->nodes.count; i++)
 		d->usable += d->is_usable[i];
 	judge_times(d, s);
-	if (option_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE)
+	if (settings_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE)
 		finding_add(d, -1, SEVERITY_WARNING, "default-nodes",
 			"name three or five independent servers with --nodes or REDLOCK_NODES",
 			"no nodes are named: " DEFAULT_NODES " is asked");

@@ -214,7 +214,7 @@ const char *problem_memory_fix(char dst[64], const struct server_info *info)
 static void append_source(
 	char *dst, size_t size, size_t *used, const struct settings *s, const struct node *node)
 {
-	const struct source *text = option_source(s, offsetof(struct settings, password));
+	const struct source *text = settings_source(s, offsetof(struct settings, password));
 	char shown[200];
 
 	if (!node->password[0] && !node->password_file)

@@ -665,7 +665,7 @@ TEST(every_option_of_other_commands_is_refused)
 				continue;
 			CHECK((row->env & 1u << n) == 0);
 			snprintf(want, sizeof(want), "--%s is not an option of 'redlock %s'",
-				row->name, option_command_name(command));
+				row->name, command_name(command));
 			snprintf(line, sizeof(line), "--%s", row->name);
 			CHECK_INT(read_line(line, "")->rc, -1);
 			CHECK_TEXT(read_line(line, "")->e.text, want);
@@ -1102,7 +1102,7 @@ TEST(option_unknown_to_a_command)
 	CHECK_TEXT(read_line("-Z", "")->e.hint, "see 'redlock help check'");
 	command = COMMAND_RUN;
 	CHECK(strstr(read_line("-Z", "")->e.hint, "put '--' before"));
-	CHECK_TEXT(option_command_name((enum command)99), "");
+	CHECK_TEXT(command_name((enum command)99), "");
 }
 
 /* A token from the environment applies to REDLOCK_KEY, and to a command line without a key. */
@@ -1180,7 +1180,7 @@ TEST(option_errors_name_the_source_of_the_value)
 
 static const struct source *source_of(const struct reading *r, const char *name)
 {
-	return option_source(&r->s, row_of(name)->field);
+	return settings_source(&r->s, row_of(name)->field);
 }
 
 static bool is_number(const struct option_row *row)
@@ -1207,8 +1207,8 @@ TEST(every_option_from_the_file)
 		}
 		unit_check(r->rc == 0 && has_sample(&r->s, row, 1), __FILE__, __LINE__, "%s: %s",
 			file, r->e.text);
-		CHECK_INT(option_source(&r->s, row->field)->kind, SOURCE_PROFILE);
-		CHECK_INT(option_source(&r->s, row->field)->line, 3);
+		CHECK_INT(settings_source(&r->s, row->field)->kind, SOURCE_PROFILE);
+		CHECK_INT(settings_source(&r->s, row->field)->line, 3);
 		/* The command line is stronger; */
 		snprintf(line, sizeof(line),
 			is_number(row) ? "--profile|p|--%s" : "--profile|p|--%s=%s", row->name,

@@ -14,8 +14,8 @@
  * the node under the token of that attempt. `pending` becomes 0 when the node refuses the request
  * cleanly, when it answers a release, or when the key has expired for certain (`pending_until`). A
  * connection that breaks leaves the release pending; release.c connects again and sends it then. If
- *a holder's request that sets the key was unanswered, the release stays pending even then: the node
- * may carry out the bytes of both connections in any order.
+ * a holder's request that sets the key was unanswered, the release stays pending even then: the
+ * node may carry out the bytes of both connections in any order.
  * A request about a queue is no vote and sets no key.
  *
  * A struct peer owns no memory; zeroed, it is a node without a connection. Nothing here fails: a

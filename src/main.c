@@ -6,9 +6,9 @@
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "cmd/commands.h"
-#include "cmd/configure.h"
 #include "cmd/help.h"
 #include "cmd/print.h"
+#include "cmd/setup.h"
 #include "cmd/usage.h"
 #include "file/file.h"
 #include "net/resolve.h"
@@ -103,7 +103,7 @@ static void hint_at_order(const struct settings *s, struct err *e)
 	if (strncmp(e->text, "missing ", 8) == 0 && s->operands[0] &&
 		option_operand_hint(hint, s, s->operands[0])[0])
 		(void)err_hint(e, "%s", hint);
-	if (s->command != COMMAND_RUN || s->key || e->kind != ERR_USAGE)
+	if (s->command != COMMAND_RUN || s->names.count > 0 || e->kind != ERR_USAGE)
 		return;
 	if (s->operands[0] && s->operands[1] && strcmp(s->operands[1], "--") == 0)
 		(void)err_hint(e, "-k goes before the key: redlock run -k KEY -- COMMAND");
@@ -117,6 +117,7 @@ static void hint_at_order(const struct settings *s, struct err *e)
 static int run_with_options(const struct command_row *row, char *const argv[])
 {
 	struct settings settings;
+	char keys[REQUEST_KEY_MAX + 1];
 	struct err e;
 	int operands;
 
@@ -127,7 +128,7 @@ static int run_with_options(const struct command_row *row, char *const argv[])
 	if (operands >= 0 && settings.version)
 		return help_version();
 	options_hide_passwords(argv + 2, operands < 0 ? INT_MAX : operands - 2);
-	if (operands >= 0 && configure(&settings, &e) < 0)
+	if (operands >= 0 && setup(&settings, &e) < 0)
 		operands = -1;
 	log_set_json(settings.format == FORMAT_JSON);
 	set_loudness(&settings);
@@ -136,12 +137,13 @@ static int run_with_options(const struct command_row *row, char *const argv[])
 		prepare_tls(&settings, &e) < 0) {
 		if (operands >= 0)
 			hint_at_order(&settings, &e);
-		options_blame(&settings, configure_file(), &e);
+		options_blame(&settings, setup_file(), &e);
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	log_set_key(settings.key);
-	configure_warn(&settings);
+	if (settings.keys.count > 0)
+		log_set_key(settings_text(keys, &settings.keys));
+	setup_warn(&settings);
 	return dispatch(row, &settings);
 }
 

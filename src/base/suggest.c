@@ -45,3 +45,11 @@ void suggest_consider(struct suggestion *s, const char *word)
 	s->word = word;
 	s->distance = distance;
 }
+
+const char *suggest_meant(const struct guess guesses[], int count, const char *typed)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(guesses[i].typed, typed) == 0)
+			return guesses[i].meant;
+	return NULL;
+}

@@ -22,4 +22,12 @@ void suggest_consider(struct suggestion *s, const char *word);
  * a; INT_MAX if a word has more than 31 letters. */
 int suggest_distance(const char *a, const char *b);
 
+/* A name for the same thing elsewhere. */
+struct guess {
+	const char *typed, *meant;
+};
+
+/* NULL: no guess has that name. */
+const char *suggest_meant(const struct guess guesses[], int count, const char *typed);
+
 #endif

@@ -19,14 +19,6 @@
 
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-const struct command_row command_rows[] = {
-#define COMMAND(id, name, function, flags, group, operands, summary, common, statuses, examples) \
-	{COMMAND_##id, name, flags, group, operands, summary, common, statuses, examples},
-#include "cli/commands.def"
-};
-
-const int command_rows_count = COUNT_OF(command_rows);
-
 #define FIELD(name) offsetof(struct settings, name)
 
 /* The bit of each subcommand in option_row.commands, by its ID: RUN, ACQUIRE, ... */
@@ -44,18 +36,6 @@ const struct option_row option_rows[] = {
 
 const int option_rows_count = COUNT_OF(option_rows);
 
-const char *command_group_title(enum command_group group)
-{
-	static const char *const titles[COMMANDS_COUNT] = {
-		[COMMANDS_COMMON] = "Common",
-		[COMMANDS_SCRIPT] = "Scripting",
-		[COMMANDS_ADMIN] = "Administration",
-		[COMMANDS_OTHER] = "Other",
-	};
-
-	return titles[group];
-}
-
 const char *option_group_title(enum option_group group)
 {
 	static const char *const titles[GROUP_COUNT] = {
@@ -66,14 +46,6 @@ const char *option_group_title(enum option_group group)
 	};
 
 	return titles[group];
-}
-
-const char *option_command_name(enum command command)
-{
-	for (int i = 0; i < command_rows_count; i++)
-		if (command_rows[i].id == command)
-			return command_rows[i].name;
-	return "";
 }
 
 bool option_is_of(const struct option_row *row, enum command command)
@@ -114,40 +86,7 @@ bool option_is_called(const struct option_row *row, const char *word)
 	return has_name(row, word + 2, strcspn(word + 2, "="));
 }
 
-const struct command_row *command_find(const char *name)
-{
-	for (int i = 0; i < command_rows_count; i++)
-		if (strcmp(command_rows[i].name, name) == 0)
-			return &command_rows[i];
-	return NULL;
-}
-
 /* Names of other programs for the same thing, and names that new users try. */
-struct guess {
-	const char *typed, *meant;
-};
-
-static const struct guess command_guesses[] = {
-	{"lock", "run"},
-	{"exec", "run"},
-	{"with", "run"},
-	{"unlock", "release"},
-	{"renew", "extend"},
-	{"refresh", "extend"},
-	{"list", "status"},
-	{"ls", "status"},
-	{"show", "status"},
-	{"info", "status"},
-	{"who", "status"},
-	{"monitor", "status"},
-	{"kill", "break"},
-	{"steal", "break"},
-	{"delete", "break"},
-	{"rm", "break"},
-	{"ping", "doctor"},
-	{"verify", "doctor"},
-};
-
 static const struct guess option_guesses[] = {
 	{"name", "key"},
 	{"lock", "key"},
@@ -170,30 +109,9 @@ static const struct guess option_guesses[] = {
 	{"prometheus", "metrics-file"},
 };
 
-/* NULL: no guess has that name. */
-static const char *meant_by(const struct guess guesses[], int count, const char *typed)
-{
-	for (int i = 0; i < count; i++)
-		if (strcmp(guesses[i].typed, typed) == 0)
-			return guesses[i].meant;
-	return NULL;
-}
-
-const char *command_nearest(const char *name)
-{
-	const char *meant = meant_by(command_guesses, COUNT_OF(command_guesses), name);
-	struct suggestion n = {.typed = name};
-
-	if (meant)
-		return meant;
-	for (int i = 0; i < command_rows_count; i++)
-		suggest_consider(&n, command_rows[i].name);
-	return n.word;
-}
-
 const char *option_nearest(const char *name, unsigned commands)
 {
-	const char *meant = meant_by(option_guesses, COUNT_OF(option_guesses), name);
+	const char *meant = suggest_meant(option_guesses, COUNT_OF(option_guesses), name);
 	struct suggestion n = {.typed = name};
 
 	for (int i = 0; i < option_rows_count; i++) {
@@ -221,7 +139,7 @@ struct reading {
 
 static int see_help(struct reading *r)
 {
-	return err_hint(r->e, "see 'redlock help %s'", option_command_name(r->s->command));
+	return err_hint(r->e, "see 'redlock help %s'", command_name(r->s->command));
 }
 
 bool option_takes_value(const struct option_row *row)
@@ -285,7 +203,7 @@ static int bad_choice(struct reading *r, const char *source, const char *value,
 		suggest_consider(&n, names[i]);
 	bad_value(r, source, value, why);
 	return n.word ? err_hint(r->e, "did you mean '%s'? See 'redlock help %s'", n.word,
-				option_command_name(r->s->command))
+				command_name(r->s->command))
 		      : -1;
 }
 
@@ -319,11 +237,12 @@ static int set_value(
 		*(const char **)field = value;
 		break;
 	case OPTION_KEY:
-		if (r->s->command == COMMAND_BREAK && r->s->key && strcmp(r->s->key, value) != 0) {
+		if (r->s->command == COMMAND_BREAK && r->s->names.count > 0 &&
+			strcmp(r->s->names.key[0], value) != 0) {
 			err_set(r->e, ERR_USAGE, "too many keys: 'redlock break' takes one");
 			return see_help(r);
 		}
-		return settings_add_key(r->s, value, r->e);
+		return settings_add_name(r->s, value, r->e);
 	case OPTION_KEY_FORMAT:
 		why = settings_check_format(value);
 		*(const char **)field = value;
@@ -331,7 +250,7 @@ static int set_value(
 	case OPTION_DURATION:
 		why = duration_parse(value, field);
 		break;
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 		why = duration_parse(value, field);
 		if (!why && *(usec *)field == 0)
 			*(usec *)field = NEVER;
@@ -359,8 +278,8 @@ static int set_value(
 		if (!text_number(value, 1, FENCE_MAX, field))
 			why = "is not a fencing number: a number from 1 to 2^53 - 1";
 		break;
-	case OPTION_SLOTS:
-		if (!text_number(value, 1, SLOTS_MAX, field))
+	case OPTION_SLOT:
+		if (!text_number(value, 1, LIMIT_MAX, field))
 			why = "is not a number from 1 to 1000";
 		break;
 	case OPTION_SERVERS:
@@ -399,7 +318,7 @@ static int set_value(
 
 static int unknown_option(struct reading *r, const char *shown_as, const char *name)
 {
-	const char *command = option_command_name(r->s->command);
+	const char *command = command_name(r->s->command);
 	const char *nearest = name ? option_nearest(name, 1u << r->s->command) : NULL;
 	char shown[100];
 
@@ -419,10 +338,10 @@ static int check_is_of(struct reading *r, const struct option_row *row, const ch
 	if (option_is_of(row, r->s->command))
 		return 0;
 	err_set(r->e, ERR_USAGE, "%s is not an option of 'redlock %s'", source,
-		option_command_name(r->s->command));
+		command_name(r->s->command));
 	if (row->kind == OPTION_KEY && command_rows[r->s->command].flags & TAKES_WORDS)
 		return err_hint(r->e, "name the keys without an option: redlock %s KEY",
-			option_command_name(r->s->command));
+			command_name(r->s->command));
 	return see_help(r);
 }
 
@@ -551,22 +470,10 @@ static int read_letters(struct reading *r, char *const argv[])
 	return 1;
 }
 
-/* Other rows for the same setting count too, such as -n for --wait. */
-const struct source *option_source(const struct settings *s, size_t field)
-{
-	const struct source *best = NULL;
-
-	for (int i = 0; i < OPTIONS_COUNT; i++)
-		if (option_rows[i].field == field && (!best || s->source[i].kind > best->kind))
-			best = &s->source[i];
-	assert(best);
-	return best;
-}
-
 /* Has a stronger source set it already? */
 static bool is_set(const struct reading *r, const struct option_row *row)
 {
-	return option_source(r->s, row->field)->kind > r->source.kind;
+	return settings_source(r->s, row->field)->kind > r->source.kind;
 }
 
 static const char *env_name(char dst[OPTION_ENV_MAX], const char *name)
@@ -713,7 +620,7 @@ static bool is_other(long named, char *const envp[], const char *name)
 	const char *text = find_env(envp, name);
 	long number;
 
-	return named > 0 && (!text || !text_number(text, 1, SLOTS_MAX, &number) || number != named);
+	return named > 0 && (!text || !text_number(text, 1, LIMIT_MAX, &number) || number != named);
 }
 
 /* Does the command line have the token of the environment? */
@@ -733,21 +640,22 @@ static bool is_of_another_lock(
 	const struct reading *r, const struct option_row *row, char *const envp[])
 {
 	const char *text = find_env(envp, "REDLOCK_KEY"), *count = find_env(envp, "REDLOCK_KEYS");
-	const struct key_list *keys = &r->s->keys; /* already read: the row of --key comes first */
+	const struct key_list *names = &r->s->names; /* read: the row of --key comes first */
+	char given[REQUEST_KEY_MAX + 1];
 	bool is_among;
 
-	if (row->field != FIELD(token) && row->kind != OPTION_SLOTS)
+	if (row->field != FIELD(token) && row->kind != OPTION_SLOT)
 		return false;
-	if (row->kind == OPTION_SLOTS && r->names_token && !is_token_of_env(r, envp))
+	if (row->kind == OPTION_SLOT && r->names_token && !is_token_of_env(r, envp))
 		return true;
-	if (row->kind == OPTION_SLOTS && (is_other(r->limit, envp, "REDLOCK_LIMIT") ||
-						 is_other(r->slot, envp, "REDLOCK_SLOT")))
+	if (row->kind == OPTION_SLOT && (is_other(r->limit, envp, "REDLOCK_LIMIT") ||
+						is_other(r->slot, envp, "REDLOCK_SLOT")))
 		return true;
-	is_among = !text || strcmp(text, r->s->key) == 0;
-	for (int i = 0; i < keys->count && !is_among && count && strcmp(count, "1") != 0; i++) {
-		if (!has_line(text, keys->key[i]))
+	is_among = !text || strcmp(text, settings_text(given, names)) == 0;
+	for (int i = 0; i < names->count && !is_among && count && strcmp(count, "1") != 0; i++) {
+		if (!has_line(text, names->key[i]))
 			break;
-		is_among = i + 1 == keys->count;
+		is_among = i + 1 == names->count;
 	}
 	return r->s->token_file || !is_among;
 }
@@ -786,7 +694,7 @@ static int read_ttl_of_env(struct reading *r, char *const envp[])
 	long ms;
 
 	if (r->s->command != COMMAND_EXTEND || !value || !is_token_of_env(r, envp) ||
-		option_source(r->s, FIELD(ttl))->kind == SOURCE_LINE)
+		settings_source(r->s, FIELD(ttl))->kind == SOURCE_LINE)
 		return 0;
 	if (!text_number(value, 1, DURATION_MAX / USEC_MSEC, &ms))
 		return bad_value(r, "REDLOCK_TTL_MS", value, "is not a number of milliseconds");
@@ -819,7 +727,7 @@ static int read_env(struct reading *r, char *const envp[])
 
 			(void)(count && text_number(count, 0, KEYS_MAX, &n));
 			r->s->source[i] = r->source;
-			rc = settings_add_keys(r->s, value, n, r->e);
+			rc = settings_add_names(r->s, value, n, r->e);
 		} else {
 			rc = option_takes_value(row) ? set_value(r, row, name, value)
 						     : set_flag(r, row, name, value);
@@ -900,7 +808,7 @@ const char *option_operand_hint(
 	mask_escape_word(shown, sizeof(shown), word);
 	if (!(flags & NEEDS_KEY) || flags & (TAKES_WORDS | TAKES_COMMAND))
 		return dst;
-	if (!s->key)
+	if (s->names.count == 0)
 		snprintf(dst, OPERAND_HINT_MAX, "name the key with -k: -k %s", shown);
 	else if (option_is_of(token, s->command) && !s->token && !s->token_file)
 		snprintf(dst, OPERAND_HINT_MAX, "give the token with --token: --token %s", shown);
@@ -994,7 +902,7 @@ static const char *nearest_setting(const char *name)
 }
 
 static int unknown_setting(
-	struct reading *r, const struct config *c, const struct config_line *line)
+	struct reading *r, const struct config_file *c, const struct config_file_line *line)
 {
 	const char *nearest = nearest_setting(line->name);
 	char shown[100];
@@ -1004,7 +912,7 @@ static int unknown_setting(
 		find_row(r, line->name) ? "'%s' is not a setting: it belongs to a single call"
 					: "unknown name '%s'",
 		shown);
-	config_blame(c, line->number, line->name_column, r->e);
+	config_file_blame(c, line->number, line->name_column, r->e);
 	if (find_row(r, line->name))
 		return err_hint(r->e,
 			"use --%s on the command line; redlock-config(5) lists the "
@@ -1022,16 +930,16 @@ static bool adds_up(const struct option_row *row)
 }
 
 /* Refuses a setting that appears twice in one section. */
-static int check_once(struct reading *r, const struct config *c, int i)
+static int check_once(struct reading *r, const struct config_file *c, int i)
 {
-	const struct config_line *line = &c->line[i], *other;
+	const struct config_file_line *line = &c->line[i], *other;
 	const struct option_row *row = setting_row(line->name);
 
 	for (other = c->line; other < line && !adds_up(row); other++)
 		if (strcmp(other->profile, line->profile) == 0 && setting_row(other->name) == row) {
 			err_set(r->e, ERR_CONFIG, "'%s' is set in line %d already", row->name,
 				other->number);
-			return config_blame(c, line->number, line->name_column, r->e);
+			return config_file_blame(c, line->number, line->name_column, r->e);
 		}
 	return 0;
 }
@@ -1049,13 +957,13 @@ static const struct option_row *row_for(const struct reading *r, const struct op
 
 /* Reads one section of the file. Nodes of the file that are not used, because a stronger source
  * named nodes, are collected in *known: their passwords may be needed. */
-static int read_section(
-	struct reading *r, const struct config *c, const char *profile, struct node_list *known)
+static int read_section(struct reading *r, const struct config_file *c, const char *profile,
+	struct node_list *known)
 {
 	bool is_known = known->count > 0;
 
 	for (int i = 0; i < c->count; i++) {
-		const struct config_line *line = &c->line[i];
+		const struct config_file_line *line = &c->line[i];
 		const struct option_row *row = row_for(r, setting_row(line->name));
 		int rc = 0;
 
@@ -1068,7 +976,7 @@ static int read_section(
 		else if (row->kind == OPTION_NODES && !is_known)
 			rc = node_list_add(known, line->value, r->e);
 		if (rc < 0)
-			return config_blame(c, line->number, line->value_column, r->e);
+			return config_file_blame(c, line->number, line->value_column, r->e);
 	}
 	return 0;
 }
@@ -1077,9 +985,9 @@ static int read_section(
  * nodes: then the passwords of the file's nodes are not used. */
 static void adopt_passwords(struct settings *s, const struct node_list *known)
 {
-	if (option_source(s, FIELD(username))->kind >= SOURCE_ENV ||
-		option_source(s, FIELD(password))->kind >= SOURCE_ENV ||
-		option_source(s, FIELD(password_file))->kind >= SOURCE_ENV)
+	if (settings_source(s, FIELD(username))->kind >= SOURCE_ENV ||
+		settings_source(s, FIELD(password))->kind >= SOURCE_ENV ||
+		settings_source(s, FIELD(password_file))->kind >= SOURCE_ENV)
 		return;
 	for (int i = 0; i < s->nodes.count; i++)
 		for (int j = 0; j < known->count; j++)
@@ -1087,13 +995,13 @@ static void adopt_passwords(struct settings *s, const struct node_list *known)
 				node_adopt_password(&s->nodes.node[i], &known->node[j]);
 }
 
-static int unknown_profile(const struct settings *s, const struct config *c, struct err *e)
+static int unknown_profile(const struct settings *s, const struct config_file *c, struct err *e)
 {
 	char shown[100], path[200], names[300];
 
 	struct suggestion n = {.typed = s->profile};
 
-	config_profiles(c, names, sizeof(names));
+	config_file_profiles(c, names, sizeof(names));
 	err_set(e, ERR_CONFIG, "unknown profile '%s': %s has %s",
 		utf8_escape(shown, sizeof(shown), s->profile, strlen(s->profile)),
 		utf8_escape(path, sizeof(path), c->path, strlen(c->path)), names);
@@ -1104,7 +1012,7 @@ static int unknown_profile(const struct settings *s, const struct config *c, str
 		      : -1;
 }
 
-int options_read_config(struct settings *s, const struct config *c, struct err *e)
+int options_read_config(struct settings *s, const struct config_file *c, struct err *e)
 {
 	struct reading r = {.s = s, .source = {.kind = SOURCE_PROFILE}, .e = e};
 	bool has_profile = s->profile && strcmp(s->profile, CONFIG_DEFAULT) != 0;
@@ -1116,7 +1024,7 @@ int options_read_config(struct settings *s, const struct config *c, struct err *
 			return unknown_setting(&r, c, &c->line[i]);
 		else if (check_once(&r, c, i) < 0)
 			return -1;
-	if (has_profile && !config_has(c, s->profile))
+	if (has_profile && !config_file_has(c, s->profile))
 		return unknown_profile(s, c, e);
 	if (has_profile && read_section(&r, c, s->profile, &known) < 0)
 		return -1;
@@ -1140,7 +1048,7 @@ static const char *find_option(const char *text, const char *name)
 	return NULL;
 }
 
-void options_blame(const struct settings *s, const struct config *c, struct err *e)
+void options_blame(const struct settings *s, const struct config_file *c, struct err *e)
 {
 	const struct option_row *row = NULL;
 	const struct source *source;
@@ -1225,6 +1133,7 @@ const char *option_value(
 {
 	const void *field = (const char *)s + row->field;
 	const char *text;
+	char names[REQUEST_KEY_MAX + 1];
 	long number;
 
 	switch (row->kind) {
@@ -1237,13 +1146,13 @@ const char *option_value(
 		snprintf(dst, size, "***");
 		return text && *text ? dst : NULL;
 	case OPTION_KEY:
-		text = s->names ? s->names : s->key; /* before settings_finish() */
-		return text ? utf8_escape(dst, size, text, strlen(text)) : NULL;
+		settings_text(names, &s->names);
+		return *names ? utf8_escape(dst, size, names, strlen(names)) : NULL;
 	case OPTION_DURATION:
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 	case OPTION_NO_WAIT:
 		return duration_value(dst, size, *(const usec *)field,
-			option_source(s, row->field)->kind != SOURCE_NONE);
+			settings_source(s, row->field)->kind != SOURCE_NONE);
 	case OPTION_NODES:
 		node_list_show(&s->nodes, dst, size);
 		return dst;
@@ -1269,7 +1178,7 @@ const char *option_value(
 	case OPTION_STATUS:
 	case OPTION_PID:
 	case OPTION_FENCE:
-	case OPTION_SLOTS:
+	case OPTION_SLOT:
 	case OPTION_SERVERS:
 		break;
 	}
@@ -1288,7 +1197,7 @@ static bool is_text_exact(const char *text, const char *shown)
 
 bool option_is_exact(const struct settings *s, const struct option_row *row, const char *shown)
 {
-	char nodes[NODES_MAX * NODE_LABEL_MAX];
+	char nodes[NODES_MAX * NODE_LABEL_MAX], names[REQUEST_KEY_MAX + 1];
 
 	if (strlen(row->name) + 3 + strlen(shown) > CONFIG_LINE_MAX)
 		return false;
@@ -1297,14 +1206,14 @@ bool option_is_exact(const struct settings *s, const struct option_row *row, con
 	case OPTION_KEY_FORMAT:
 		return is_text_exact(*(const char *const *)((const char *)s + row->field), shown);
 	case OPTION_KEY:
-		return is_text_exact(s->names, shown);
+		return is_text_exact(settings_text(names, &s->names), shown);
 	case OPTION_NODES:
 		node_list_format(&s->nodes, nodes, sizeof(nodes));
 		return strcmp(nodes, shown) == 0;
 	case OPTION_SECRET:
 		return false;
 	case OPTION_DURATION:
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 	case OPTION_NO_WAIT:
 	case OPTION_FACTOR:
 	case OPTION_ON_LOST:
@@ -1317,7 +1226,7 @@ bool option_is_exact(const struct settings *s, const struct option_row *row, con
 	case OPTION_STATUS:
 	case OPTION_PID:
 	case OPTION_FENCE:
-	case OPTION_SLOTS:
+	case OPTION_SLOT:
 	case OPTION_SERVERS:
 		break;
 	}

@@ -1,52 +1,20 @@
 /*
- * option: the tables of commands and options, commands.def and options.def, and the parser that
- * reads them. --help, the manual pages, the completions and `redlock config` are made from the same
- * tables.
+ * option: the table of options, options.def, and the parser that reads it. --help, the manual
+ * pages, the completions and `redlock config` are made from the same table.
  *
  * Calling sequence: settings_init(), then options_read() for the command line and the environment,
  * then options_read_config() for the configuration file, then settings_finish(). A source never
  * changes a setting that a stronger source has set.
  *
- * Ownership: the tables are constants. Values are stored in struct settings as pointers into argv,
+ * Ownership: the table is constant. Values are stored in struct settings as pointers into argv,
  * envp and the text of the file. Errors are ERR_USAGE, or ERR_CONFIG for a node or for the file.
  */
 #ifndef CLI_OPTION_H
 #define CLI_OPTION_H
 
-#include "cli/config.h"
+#include "cli/command_table.h"
+#include "cli/config_file.h"
 #include "cli/settings.h"
-
-enum command_group {
-	COMMANDS_COMMON,
-	COMMANDS_SCRIPT,
-	COMMANDS_ADMIN,
-	COMMANDS_OTHER,
-	COMMANDS_COUNT,
-};
-
-/* How the arguments after a subcommand's name are read. */
-enum command_flag {
-	TAKES_OPTIONS = 1, /* options first; else every argument is an operand */
-	TAKES_WORDS = 2, /* any number of operands */
-	TAKES_COMMAND = 4, /* the operands are a command line; its options are left alone */
-	NEEDS_KEY = 8,
-};
-
-/* A row of cli/commands.def. */
-struct command_row {
-	enum command id; /* also its index in command_rows */
-	const char *name;
-	unsigned flags; /* of enum command_flag */
-	enum command_group group;
-	const char *operands;
-	const char *summary;
-	const char *common; /* names of options, separated by blanks */
-	const char *statuses; /* numbers, separated by blanks */
-	const char *examples;
-};
-
-extern const struct command_row command_rows[];
-extern const int command_rows_count;
 
 enum option_kind {
 	OPTION_COUNT, /* no value; each mention adds 1 */
@@ -59,7 +27,7 @@ enum option_kind {
 	OPTION_ON_LOST, /* a signal, or "warn" */
 	OPTION_SIGNAL,
 	OPTION_DURATION,
-	OPTION_LIMIT, /* a duration; 0: no limit */
+	OPTION_TIME_LIMIT, /* a duration; 0: none */
 	OPTION_STATUS, /* 0..255 */
 	OPTION_FACTOR, /* 0.01..0.5, kept in permille */
 	OPTION_GUARD, /* auto, on or off */
@@ -67,7 +35,7 @@ enum option_kind {
 	OPTION_JSON, /* no value: --format json */
 	OPTION_PID,
 	OPTION_FENCE, /* 1..FENCE_MAX */
-	OPTION_SLOTS, /* 1..SLOTS_MAX */
+	OPTION_SLOT, /* a slot, or how many there are: 1..LIMIT_MAX */
 	OPTION_SERVERS, /* 1..NODES_MAX */
 	OPTION_NODES, /* one node or a list of them; repeated values add up */
 };
@@ -101,14 +69,8 @@ struct option_row {
 extern const struct option_row option_rows[];
 extern const int option_rows_count;
 
-/* "Common", ...: the heading of the group. */
-const char *command_group_title(enum command_group group);
-
 /* "Lock", ...: the heading of the group. */
 const char *option_group_title(enum option_group group);
-
-/* The name of a command. */
-const char *option_command_name(enum command command);
 
 /* Does the command have this option? */
 bool option_is_of(const struct option_row *row, enum command command);
@@ -130,14 +92,8 @@ bool option_takes_value(const struct option_row *row);
 /* Does the word "--ttl", "--ttl=5s", "-t" or "-t5s" of a command line name this option? */
 bool option_is_called(const struct option_row *row, const char *word);
 
-/* The row with that name, or NULL. */
-const struct command_row *command_find(const char *name);
-
-/* The command that the user probably meant by an unknown name: the name of the same thing in other
- * programs, or the nearest spelling; NULL if no name is near. */
-const char *command_nearest(const char *name);
-
-/* The same for the options of these commands: a bit for each, as in option_row. */
+/* The option of these commands (a bit for each, as in option_row) that the user probably meant by
+ * an unknown name, as command_nearest(). */
 const char *option_nearest(const char *name, unsigned commands);
 
 /*
@@ -162,15 +118,12 @@ bool option_is_setting(const struct option_row *row);
  * kept as pointers into the text of the file. Returns -1 with *e (ERR_CONFIG), which names line and
  * column.
  */
-int options_read_config(struct settings *s, const struct config *c, struct err *e);
+int options_read_config(struct settings *s, const struct config_file *c, struct err *e);
 
 /* If *e is about an option, as "--log", and its value is not from the command line: puts the source
  * of the value, "FILE:LINE: " or "REDLOCK_LOG: ", before the message. c: the configuration file, or
  * NULL. */
-void options_blame(const struct settings *s, const struct config *c, struct err *e);
-
-/* The source of the setting at that offset in struct settings. */
-const struct source *option_source(const struct settings *s, size_t field);
+void options_blame(const struct settings *s, const struct config_file *c, struct err *e);
 
 /* The option's environment variable. */
 #define OPTION_ENV_MAX 48

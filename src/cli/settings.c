@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "base/token.h"
 #include "base/utf8.h"
-#include "cli/option.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -20,6 +19,26 @@
 
 /* How much of a long command the owner text shows. */
 #define OWNER_COMMAND_MAX 80
+
+#define FIELD(name) offsetof(struct settings, name)
+
+/* Of each row of the option table. */
+static const size_t fields[OPTIONS_COUNT] = {
+#define OPTION(name, letter, aliases, kind, field, ...) FIELD(field),
+#include "cli/options.def"
+};
+
+/* Other rows for the same setting count too, such as -n for --wait. */
+const struct source *settings_source(const struct settings *s, size_t field)
+{
+	const struct source *best = NULL;
+
+	for (int i = 0; i < OPTIONS_COUNT; i++)
+		if (fields[i] == field && (!best || s->source[i].kind > best->kind))
+			best = &s->source[i];
+	assert(best);
+	return best;
+}
 
 void settings_init(struct settings *s, enum command command)
 {
@@ -114,7 +133,7 @@ static int ttl_is_too_short(const struct settings *s, bool has_default_timeout, 
 
 static int see_help(const struct settings *s, struct err *e)
 {
-	return err_hint(e, "see 'redlock help %s'", option_command_name(s->command));
+	return err_hint(e, "see 'redlock help %s'", command_name(s->command));
 }
 
 static int refuse_zero(const struct settings *s, const char *option, struct err *e)
@@ -213,14 +232,14 @@ static int too_long_together(const struct settings *s, struct err *e)
 	return see_help(s, e);
 }
 
-static int join_keys(struct settings *s, char text[REQUEST_KEY_MAX + 1], struct err *e)
+/* Several keys are separated by newlines in REDLOCK_KEY, for example. */
+static int check_together(const struct settings *s, const struct key_list *list, struct err *e)
 {
 	char shown[120];
 	size_t used = 0;
 
-	s->key = s->keys.key[0];
-	for (int i = 0; i < s->keys.count && s->keys.count > 1; i++) {
-		const char *key = s->keys.key[i];
+	for (int i = 0; i < list->count && list->count > 1; i++) {
+		const char *key = list->key[i];
 		size_t len = strlen(key);
 
 		if (strchr(key, '\n')) {
@@ -231,61 +250,78 @@ static int join_keys(struct settings *s, char text[REQUEST_KEY_MAX + 1], struct 
 		}
 		if (used + len > REQUEST_KEY_MAX)
 			return too_long_together(s, e);
-		memcpy(text + used, key, len);
 		used += len + 1;
-		text[used - 1] = i + 1 < s->keys.count ? '\n' : '\0';
-		s->key = text;
 	}
 	return 0;
 }
 
-/* `text` receives the joined keys if there are several. */
-static int add_key(
-	struct settings *s, const char *key, char text[REQUEST_KEY_MAX + 1], struct err *e)
+static int add(const struct settings *s, struct key_list *list, const char *key, struct err *e)
 {
-	struct key_list *keys = &s->keys;
 	int at = 0;
 
 	if (settings_check_key(key, e) < 0)
 		return -1;
-	while (at < keys->count && strcmp(keys->key[at], key) < 0)
+	while (at < list->count && strcmp(list->key[at], key) < 0)
 		at++;
-	if (at < keys->count && strcmp(keys->key[at], key) == 0)
+	if (at < list->count && strcmp(list->key[at], key) == 0)
 		return 0;
-	if (keys->count == KEYS_MAX) {
+	if (list->count == KEYS_MAX) {
 		err_set(e, ERR_USAGE, "too many keys: at most %d are allowed", KEYS_MAX);
 		return see_help(s, e);
 	}
-	memmove(keys->key + at + 1, keys->key + at,
-		(size_t)(keys->count++ - at) * sizeof(keys->key[0]));
-	keys->key[at] = key;
-	return join_keys(s, text, e);
+	memmove(list->key + at + 1, list->key + at,
+		(size_t)(list->count++ - at) * sizeof(list->key[0]));
+	list->key[at] = key;
+	return check_together(s, list, e);
 }
 
-int settings_add_key(struct settings *s, const char *key, struct err *e)
+static int add_words(const struct settings *s, struct key_list *list,
+	char storage[REQUEST_KEY_MAX + 1], const char *text, long count, struct err *e)
 {
-	return add_key(s, key, s->key_text, e);
-}
-
-int settings_add_keys(struct settings *s, const char *text, long count, struct err *e)
-{
-	char *word = s->key_words;
+	char *word = storage;
 	long n = 1;
 
 	for (const char *c = text; *c; c++)
 		n += *c == '\n';
 	if (count <= 1 || n != count || settings_check_key(text, e) < 0)
-		return settings_add_key(s, text, e);
+		return add(s, list, text, e);
 	for (memcpy(word, text, strlen(text) + 1); word;) {
 		char *end = strchr(word, '\n');
 
 		if (end)
 			*end++ = '\0';
-		if (settings_add_key(s, word, e) < 0)
+		if (add(s, list, word, e) < 0)
 			return -1;
 		word = end;
 	}
 	return 0;
+}
+
+int settings_add_name(struct settings *s, const char *name, struct err *e)
+{
+	return add(s, &s->names, name, e);
+}
+
+int settings_add_names(struct settings *s, const char *text, long count, struct err *e)
+{
+	return add_words(s, &s->names, s->names_storage, text, count, e);
+}
+
+int settings_set_keys(struct settings *s, const char *text, long count, struct err *e)
+{
+	s->keys.count = 0;
+	return add_words(s, &s->keys, s->keys_storage, text, count, e);
+}
+
+const char *settings_text(char dst[REQUEST_KEY_MAX + 1], const struct key_list *list)
+{
+	size_t used = 0;
+
+	dst[0] = '\0';
+	for (int i = 0; i < list->count; i++)
+		text_append(
+			dst, REQUEST_KEY_MAX + 1, &used, "%s%s", i > 0 ? "\n" : "", list->key[i]);
+	return dst;
 }
 
 /* ---- the format ---- */
@@ -332,24 +368,24 @@ static int made_too_long(size_t len, const char *name, struct err *e)
 	return err_hint(e, "--key-format makes it of a name that has %zu", strlen(name));
 }
 
-/* Replaces the names by the formatted keys; their order may differ. */
-static int format_keys(struct settings *s, struct err *e)
+/* The order of the keys may differ from that of their names. */
+static int make_keys(struct settings *s, struct err *e)
 {
-	const struct key_list names = s->keys;
-	char *key = s->formatted_words;
-	size_t room = sizeof(s->formatted_words);
+	char *key = s->keys_storage;
+	size_t room = sizeof(s->keys_storage);
 
-	s->names = s->key;
-	if (!s->key_format)
+	if (!s->key_format) {
+		s->keys = s->names;
 		return 0;
+	}
 	s->keys.count = 0;
-	for (int i = 0; i < names.count; i++) {
-		size_t len = format_key(key, room, s->key_format, names.key[i]);
+	for (int i = 0; i < s->names.count; i++) {
+		size_t len = format_key(key, room, s->key_format, s->names.key[i]);
 
 		if (len >= room)
-			return i == 0 ? made_too_long(len, names.key[i], e)
+			return i == 0 ? made_too_long(len, s->names.key[i], e)
 				      : too_long_together(s, e);
-		if (add_key(s, key, s->formatted_text, e) < 0)
+		if (add(s, &s->keys, key, e) < 0)
 			return -1;
 		key += len + 1;
 		room -= len + 1;
@@ -380,7 +416,7 @@ int settings_operand_key(
 	return settings_check_key(key, e) < 0 ? -1 : check_room(s, key, e);
 }
 
-static int check_slots(const struct settings *s, struct err *e)
+static int check_limit(const struct settings *s, struct err *e)
 {
 	if (s->slot > 0 && s->limit == 0 && may_know_limit(s))
 		return 0;
@@ -395,7 +431,7 @@ static int check_slots(const struct settings *s, struct err *e)
 	if (s->limit > 0 && s->shared) {
 		err_set(e, ERR_USAGE, "--shared cannot be combined with --limit");
 		return err_hint(e, "readers are not counted; see 'redlock help %s'",
-			option_command_name(s->command));
+			command_name(s->command));
 	}
 	if (s->limit <= 1)
 		return 0;
@@ -408,7 +444,7 @@ static int check_slots(const struct settings *s, struct err *e)
 		return err_hint(
 			e, "leave --reentrant out: a run within a run has a slot of its own");
 	}
-	if (s->key && check_room(s, s->key, e) < 0)
+	if (s->keys.count > 0 && check_room(s, s->keys.key[0], e) < 0)
 		return -1;
 	if (needs_slot(s) && s->slot == 0) {
 		err_set(e, ERR_USAGE, "missing slot: the lock has %ld", s->limit);
@@ -428,7 +464,7 @@ static int slot_of(const char *token, long *slot)
 	if (strspn(token, "0123456789abcdef") != TOKEN_ID_LEN || token[TOKEN_ID_LEN] != '#')
 		return 0;
 	snprintf(number, sizeof(number), "%.*s", (int)strcspn(text, " "), text);
-	return text_number(number, 1, SLOTS_MAX, slot) ? 0 : -1;
+	return text_number(number, 1, LIMIT_MAX, slot) ? 0 : -1;
 }
 
 static int take_slot(struct settings *s, struct err *e)
@@ -439,7 +475,7 @@ static int take_slot(struct settings *s, struct err *e)
 		return err_set(e, ERR_USAGE,
 			"the token has an invalid slot: '#' is not followed by a number from 1 to "
 			"%d",
-			SLOTS_MAX);
+			LIMIT_MAX);
 	if (slot == 0)
 		return 0;
 	if (s->slot > 0 && s->slot != slot)
@@ -466,14 +502,14 @@ int settings_set_token(struct settings *s, const char *token, struct err *e)
 	}
 	if (take_slot(s, e) < 0)
 		return -1;
-	return check_slots(s, e);
+	return check_limit(s, e);
 }
 
 static int check_names(struct settings *s, struct err *e)
 {
-	const char *command = option_command_name(s->command);
+	const char *command = command_name(s->command);
 
-	if (!s->key && wants_key(s)) {
+	if (s->keys.count == 0 && wants_key(s)) {
 		err_set(e, ERR_USAGE, "missing key");
 		return err_hint(e, "name the lock with -k KEY; see 'redlock help %s'", command);
 	}
@@ -486,7 +522,7 @@ static int check_names(struct settings *s, struct err *e)
 			s->limit > 0 ? "--limit" : "--no-wait: the holder must end first");
 		return err_hint(e, "see 'redlock help run'");
 	}
-	if (s->token ? settings_set_token(s, s->token, e) < 0 : check_slots(s, e) < 0)
+	if (s->token ? settings_set_token(s, s->token, e) < 0 : check_limit(s, e) < 0)
 		return -1;
 	if (s->token && s->token_file) {
 		err_set(e, ERR_USAGE, "--token cannot be combined with --token-file");
@@ -534,11 +570,9 @@ static usec quarantine(const struct settings *s)
 /* For --once-per, nodes may need this long to answer, before their quarantine begins. */
 #define NODES_START (7 * USEC_SEC)
 
-#define FIELD(name) offsetof(struct settings, name)
-
 static bool is_stronger(const struct settings *s, size_t field, size_t than)
 {
-	return option_source(s, field)->kind > option_source(s, than)->kind;
+	return settings_source(s, field)->kind > settings_source(s, than)->kind;
 }
 
 /*
@@ -557,7 +591,7 @@ static int imply_once_per(struct settings *s, struct err *e)
 						: NULL;
 	bool waits = true; /* for the nodes, unless the user wants no wait, or one without end */
 
-	if (option_source(s, FIELD(once_per))->kind == SOURCE_NONE || s->command != COMMAND_RUN)
+	if (settings_source(s, FIELD(once_per))->kind == SOURCE_NONE || s->command != COMMAND_RUN)
 		return 0;
 	if (s->once_per == 0)
 		return refuse_zero(s, "--once-per", e);
@@ -578,8 +612,8 @@ static int imply_once_per(struct settings *s, struct err *e)
 
 int settings_choose_password(struct settings *s, struct err *e)
 {
-	enum source_kind file = option_source(s, FIELD(password_file))->kind;
-	enum source_kind text = option_source(s, FIELD(password))->kind;
+	enum source_kind file = settings_source(s, FIELD(password_file))->kind;
+	enum source_kind text = settings_source(s, FIELD(password))->kind;
 
 	if (file == text && file != SOURCE_NONE)
 		return err_set(e, ERR_CONFIG, "--password-file cannot be combined with a password");
@@ -648,7 +682,7 @@ int settings_finish(struct settings *s, struct err *e)
 {
 	int rc;
 
-	if (format_keys(s, e) < 0 || check_names(s, e) < 0 || imply_once_per(s, e) < 0)
+	if (make_keys(s, e) < 0 || check_names(s, e) < 0 || imply_once_per(s, e) < 0)
 		return -1;
 	if (s->shell && !*s->shell)
 		return refuse_empty("--command", e);
@@ -709,7 +743,7 @@ struct policy settings_policy(const struct settings *s)
 	struct policy policy = {
 		.nodes = s->nodes.count,
 		.keys = s->keys.count > 0 ? s->keys.count : 1,
-		.slots = (int)s->limit,
+		.limit = (int)s->limit,
 		.ttl = s->ttl,
 		.drift = drift(s),
 		.node_timeout = s->node_timeout,

@@ -13,6 +13,7 @@
 #ifndef CLI_SETTINGS_H
 #define CLI_SETTINGS_H
 
+#include "cli/command_table.h"
 #include "cli/node.h"
 #include "lock/deadline.h"
 #include "lock/policy.h"
@@ -22,11 +23,6 @@
 
 /* Not given: settings_finish() computes the value from other settings. */
 #define UNSET ((usec)-1)
-
-enum command {
-#define COMMAND(id, ...) COMMAND_##id,
-#include "cli/commands.def"
-};
 
 /* How stdout shows results. */
 enum format {
@@ -76,15 +72,13 @@ struct settings {
 	enum command command;
 	char *const *operands; /* the arguments after the options, NULL-terminated */
 	struct source source[OPTIONS_COUNT]; /* of each row of the option table */
-	/* The Redis keys; before settings_finish(): the names. */
-	struct key_list keys; /* sorted by their bytes */
-	const char *key; /* the same, separated by newlines; NULL: none */
-	const char *names; /* the names before --key-format, in the form of `key` */
+	struct key_list names; /* as the user gave them, sorted by their bytes */
 	const char *key_format; /* turns a name into a key; NULL: the name is the key */
-	char key_text[REQUEST_KEY_MAX + 1]; /* storage of `key` for several keys */
-	char key_words[REQUEST_KEY_MAX + 1]; /* storage of keys that came as one text */
-	char formatted_text[REQUEST_KEY_MAX + 1]; /* like key_text, for formatted keys */
-	char formatted_words[REQUEST_KEY_MAX + 1]; /* like key_words, for formatted keys */
+	struct key_list keys; /* the Redis keys of the names, sorted by their bytes; empty until
+				 settings_finish() */
+	char names_storage[REQUEST_KEY_MAX + 1]; /* of names that came as one text */
+	char keys_storage[REQUEST_KEY_MAX + 1]; /* of keys that --key-format made, or that came as
+						   one text */
 	long limit; /* holders of a semaphore; 0: not given, 1: an ordinary lock */
 	long slot; /* slot of a semaphore's held lock; 0: not given */
 	const char *token;
@@ -140,24 +134,31 @@ struct settings {
 	long version;
 };
 
+/* The source of the setting at that offset in struct settings. */
+const struct source *settings_source(const struct settings *s, size_t field);
+
 void settings_init(struct settings *s, enum command command);
 
-/*
- * Makes keys of the names, computes the settings that depend on others, and refuses combinations
- * that cannot work. Call it once only: a second call would apply --key-format to keys.
- */
+/* Makes keys of the names, computes the settings that depend on others, and refuses combinations
+ * that cannot work. */
 int settings_finish(struct settings *s, struct err *e);
 
 /* Of `password` and `password_file`, drops the one from the weaker source. ERR_CONFIG if both come
  * from sources of equal strength. */
 int settings_choose_password(struct settings *s, struct err *e);
 
-/* Adds a key, which must outlive the settings, unless the list has it already. ERR_USAGE if the key
- * is invalid. */
-int settings_add_key(struct settings *s, const char *key, struct err *e);
+/* Adds a name, which must outlive the settings, unless the list has it already. ERR_USAGE if the
+ * name is not valid as a key. */
+int settings_add_name(struct settings *s, const char *name, struct err *e);
 
-/* Adds the `count` keys of REDLOCK_KEY, separated by newlines. */
-int settings_add_keys(struct settings *s, const char *text, long count, struct err *e);
+/* Adds the `count` names of REDLOCK_KEY, separated by newlines. */
+int settings_add_names(struct settings *s, const char *text, long count, struct err *e);
+
+/* Sets the keys to those of a lock in the registry: `count` of them, separated by newlines. */
+int settings_set_keys(struct settings *s, const char *text, long count, struct err *e);
+
+/* Writes the names, or the keys, separated by newlines; "" if there are none. Returns dst. */
+const char *settings_text(char dst[REQUEST_KEY_MAX + 1], const struct key_list *list);
 
 /* Returns -1 with *e (ERR_USAGE) if the text is not valid as a key. */
 int settings_check_key(const char *key, struct err *e);

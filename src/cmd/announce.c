@@ -2,7 +2,7 @@
 
 #include "base/exit.h"
 #include "base/log.h"
-#include "cmd/configure.h"
+#include "cmd/setup.h"
 #include "proc/notify.h"
 #include "report/report.h"
 
@@ -19,16 +19,16 @@
 /* The variables that all events have. The command gets no token: it must not act on the lock. */
 static void set_environment(const struct settings *s)
 {
-	char nodes[NODES_MAX * NODE_LABEL_MAX], keys[24];
+	char nodes[NODES_MAX * NODE_LABEL_MAX], keys[24], names[REQUEST_KEY_MAX + 1];
 
 	node_list_format(&s->nodes, nodes, sizeof(nodes));
 	snprintf(keys, sizeof(keys), "%d", s->keys.count);
-	setenv("REDLOCK_KEY", s->names, 1);
+	setenv("REDLOCK_KEY", settings_text(names, &s->names), 1);
 	setenv("REDLOCK_KEYS", keys, 1);
 	setenv("REDLOCK_NODES", nodes, 1);
 	unsetenv("REDLOCK_TOKEN");
 	unsetenv("REDLOCK_ON_EVENT");
-	configure_command(s);
+	setup_command(s);
 }
 
 static void add_number(struct hook_event *ev, const char *name, long long number)

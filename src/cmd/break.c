@@ -10,11 +10,11 @@
 #include "base/log.h"
 #include "base/token.h"
 #include "cmd/commands.h"
-#include "cmd/configure.h"
 #include "cmd/confirm.h"
 #include "cmd/done.h"
 #include "cmd/print.h"
 #include "cmd/revoke.h"
+#include "cmd/setup.h"
 #include "report/report.h"
 
 #include <poll.h>
@@ -133,7 +133,7 @@ static int await_end(struct query *query, const struct settings *s, const struct
 			return print_result(query, s, revoked, "revoked", STATUS_BUSY);
 		}
 		if (now >= usec_add(until, s->node_timeout)) {
-			configure_hint(s, &query->tally, LOG_ERRORS);
+			setup_hint(s, &query->tally, LOG_ERRORS);
 			return print_result(query, s, revoked, "incomplete", STATUS_NO_QUORUM);
 		}
 	}
@@ -162,7 +162,7 @@ static int break_it(struct query *query, const struct settings *s, struct revoca
 	if (has_changed)
 		return print_result(query, s, done, "changed-hands", STATUS_BUSY);
 	if (s->nodes.count - tally_count(t, VOTE_ABSENT) < tally_quorum(t)) {
-		configure_hint(s, t, LOG_ERRORS);
+		setup_hint(s, t, LOG_ERRORS);
 		return print_result(query, s, done, "incomplete", STATUS_NO_QUORUM);
 	}
 	if (s->force && done > 0 && until > clock_now())
@@ -203,7 +203,7 @@ static int confirm_and_break(struct query *query, const struct settings *s, stru
 /* Removes the record of --once-per. */
 static int remove_record(struct query *query, const struct settings *s)
 {
-	int removed = done_remove(query, s->key);
+	int removed = done_remove(query, s->keys.key[0]);
 	const struct tally *t = &query->tally;
 
 	for (int i = 0; i < s->nodes.count && s->format != FORMAT_JSON; i++)
@@ -212,7 +212,7 @@ static int remove_record(struct query *query, const struct settings *s)
 						      : reason_words(t->ballot[i].reply.reason));
 	if (removed == s->nodes.count)
 		return print_result(query, s, removed, "removed", STATUS_OK);
-	configure_hint(s, t, LOG_ERRORS);
+	setup_hint(s, t, LOG_ERRORS);
 	return print_result(query, s, removed, "incomplete", STATUS_NO_QUORUM);
 }
 
@@ -232,7 +232,7 @@ int cmd_break(struct settings *s)
 		return status_of(e.kind);
 	}
 	if (s->limit <= 1)
-		(void)done_find(&done, &query, s->key);
+		(void)done_find(&done, &query, s->keys.key[0]);
 	revoke_look(&query, s, &s->keys, false);
 	status = print_duplicate(&query.tally, &s->nodes);
 	if (status != STATUS_OK) {
@@ -244,14 +244,14 @@ int cmd_break(struct settings *s)
 		&(struct log_event){
 			.name = state, .holder = report_holder_text(holder, &query.tally)},
 		"%s",
-		report_status(text, &query.tally, &s->nodes, s->key,
+		report_status(text, &query.tally, &s->nodes, s->keys.key[0],
 			s->limit > 1 ? (int)s->slot : 0, clock_wall() / USEC_SEC));
 	if (done.left > 0)
-		done_log(&done, s->key, LOG_ERRORS, 0);
+		done_log(&done, s->keys.key[0], LOG_ERRORS, 0);
 	count = revoke_plan(&revocation, &query, s, &s->keys, s->force > 0);
 	if (strcmp(state, "unknown") == 0) {
 		log_say(LOG_ERRORS, "cannot remove %s: the holder is not known", name_of(text, s));
-		configure_hint(s, &query.tally, LOG_ERRORS);
+		setup_hint(s, &query.tally, LOG_ERRORS);
 		status = print_result(&query, s, 0, state, STATUS_NO_QUORUM);
 	} else if (count == 0 && tally_count(&query.tally, VOTE_FOREIGN) > 0 &&
 		   strcmp(state, "reserved") != 0) {
@@ -275,7 +275,7 @@ int cmd_break(struct settings *s)
 	} else {
 		status = confirm_and_break(&query, s, &revocation);
 		if (status == STATUS_OK && done.left > 0)
-			(void)done_remove(&query, s->key);
+			(void)done_remove(&query, s->keys.key[0]);
 	}
 	query_close(&query);
 	return status;

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/mask.h"
 #include "base/token.h"
-#include "cmd/configure.h"
 #include "cmd/print.h"
+#include "cmd/setup.h"
 #include "net/query.h"
 #include "report/problem.h"
 #include "report/report.h"
@@ -54,9 +54,10 @@ static void default_owner(char owner[OWNER_MAX], long pid, char *const argv[])
 static bool is_within_slot(const struct settings *s)
 {
 	const char *key = getenv("REDLOCK_KEY"), *held = getenv("REDLOCK_HELD");
+	char names[REQUEST_KEY_MAX + 1];
 
-	return s->limit > 1 && key && strcmp(key, s->names) == 0 && getenv("REDLOCK_SLOT") &&
-	       held && *held;
+	return s->limit > 1 && key && strcmp(key, settings_text(names, &s->names)) == 0 &&
+	       getenv("REDLOCK_SLOT") && held && *held;
 }
 
 int client_open(
@@ -121,7 +122,7 @@ void client_log_reply(const struct client *c)
 /* Adds the hints about a refusal, once. */
 static void explain(struct client *c, const struct server_info info[], enum log_level at)
 {
-	configure_hint_by_info(c->settings, &c->session.lock.tally, info, at);
+	setup_hint_by_info(c->settings, &c->session.lock.tally, info, at);
 	c->has_hinted_why = at <= log_level();
 }
 
@@ -142,7 +143,7 @@ static const struct server_info *ask_for_info(const struct client *c)
 	for (int i = 0; i < t->nodes; i++) {
 		const struct reply *a = &t->ballot[i].reply;
 
-		if (problem_is(a, REASON_OOM) || problem_is(a, REASON_SERVER))
+		if (reply_is_absent(a, REASON_OOM) || reply_is_absent(a, REASON_SERVER))
 			asked[i] = &r;
 		has_any |= asked[i] != NULL;
 	}
@@ -196,7 +197,7 @@ static void explain_busy(struct client *c, bool names_problems, enum log_level a
 	if (hint)
 		log_hint(at, "%s", hint);
 	if (names_problems && !c->has_hinted_why)
-		configure_hint(c->settings, t, at);
+		setup_hint(c->settings, t, at);
 	c->has_hinted_why |= hint != NULL || names_problems;
 }
 
@@ -230,7 +231,7 @@ static void show_waiting(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	bool is_new = !c->has_hinted_why && lock->refusal == REFUSAL_NO_QUORUM &&
-		      configure_has_hint(c->settings, &lock->tally);
+		      setup_has_hint(c->settings, &lock->tally);
 	char text[REPORT_MAX], waited[DURATION_TEXT_MAX], holder[HOLDER_TEXT_MAX];
 	usec now = clock_now();
 
@@ -257,7 +258,7 @@ bool client_is_nested(const struct client *c, const struct reply **holder)
 
 	/* The enclosing run holds one slot; another slot may be free, or become free soon, unless
 	 * that run has another limit. */
-	if (policy_has_slots(&lock->policy))
+	if (policy_is_semaphore(&lock->policy))
 		return count > 0 && (*holder)->limit > 0;
 	/* --reentrant needs a majority that confirms the enclosing lock; a refusal needs only one
 	 * node that has its key. */
@@ -297,14 +298,13 @@ int client_step(struct client *c)
 	if (lock->waiter.state == WAITER_POLLS && !c->has_warned_not_queued) {
 		log_say(LOG_NORMAL, "%s",
 			report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
-		configure_hint_one(
-			c->settings, lock->waiter.node, &lock->waiter.problem, LOG_NORMAL);
+		setup_hint_one(c->settings, lock->waiter.node, &lock->waiter.problem, LOG_NORMAL);
 		c->has_warned_not_queued = true;
 	}
 	if (lock->waiter.state == WAITER_QUEUED && lock->waiter.full && !c->has_warned_no_room) {
 		log_say(LOG_NORMAL, "%s",
 			report_no_room(text, lock, &c->settings->nodes, &c->settings->keys));
-		configure_hint(c->settings, &lock->tally, LOG_NORMAL);
+		setup_hint(c->settings, &lock->tally, LOG_NORMAL);
 		c->has_warned_no_room = true;
 	}
 	if (lock_is_pausing(lock) && lock->refusal == REFUSAL_BUSY && client_is_open(c))
@@ -375,7 +375,7 @@ static bool was_ours(const struct lock *lock)
 
 void client_hint_remedy(struct client *c, enum log_level at)
 {
-	if (!c->has_hinted_why && configure_has_hint(c->settings, &c->session.lock.tally))
+	if (!c->has_hinted_why && setup_has_hint(c->settings, &c->session.lock.tally))
 		explain(c, NULL, at);
 }
 
@@ -546,7 +546,7 @@ long client_slot(const struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 
-	return policy_has_slots(&lock->policy) ? lock->stamp.slot : c->settings->limit;
+	return policy_is_semaphore(&lock->policy) ? lock->stamp.slot : c->settings->limit;
 }
 
 /* Unset variables that the shell may have from an earlier lock. */
@@ -565,8 +565,8 @@ void client_print(const struct client *c, long background_pid)
 	const struct lock *lock = &c->session.lock;
 	const struct settings *s = c->settings;
 	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], keys[24], slot[24], limit[24], ttl[24];
-	char held[CLIENT_HELD_MAX];
-	bool has_slots = policy_has_slots(&lock->policy);
+	char held[CLIENT_HELD_MAX], names[REQUEST_KEY_MAX + 1];
+	bool is_semaphore = policy_is_semaphore(&lock->policy);
 	struct json j;
 
 	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, c->session.token);
@@ -578,13 +578,13 @@ void client_print(const struct client *c, long background_pid)
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
 	switch ((enum format)s->format) {
 	case FORMAT_PLAIN:
-		print_line("%s%s%s%s%s%s%s", id, has_slots ? "#" : "", has_slots ? slot : "",
+		print_line("%s%s%s%s%s%s%s", id, is_semaphore ? "#" : "", is_semaphore ? slot : "",
 			background_pid ? " " : "", background_pid ? pid : "",
 			lock->tenure.fence ? " " : "", lock->tenure.fence ? fence : "");
 		break;
 	case FORMAT_ENV:
 		print_unset_old(s, background_pid != 0, lock->tenure.fence != 0);
-		print_env("REDLOCK_KEY", s->names);
+		print_env("REDLOCK_KEY", settings_text(names, &s->names));
 		print_env("REDLOCK_KEYS", keys);
 		if (s->limit > 0) {
 			print_env("REDLOCK_LIMIT", limit);
@@ -598,7 +598,7 @@ void client_print(const struct client *c, long background_pid)
 			print_env("REDLOCK_HOLDER_PID", pid);
 		if (lock->tenure.fence)
 			print_env("REDLOCK_FENCE", fence);
-		configure_print(s);
+		setup_print(s);
 		break;
 	case FORMAT_JSON:
 		print_begin(&j, s);

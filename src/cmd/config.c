@@ -7,8 +7,8 @@
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "cmd/commands.h"
-#include "cmd/configure.h"
 #include "cmd/print.h"
+#include "cmd/setup.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,8 +44,8 @@ static const char *place(
 		text_append(dst, size, &used, "%s", option_env_name(env, row));
 	if (source->kind == SOURCE_FILE || source->kind == SOURCE_PROFILE)
 		text_append(dst, size, &used, "%s:%d",
-			utf8_escape(path, sizeof(path), configure_file()->path,
-				strlen(configure_file()->path)),
+			utf8_escape(
+				path, sizeof(path), setup_file()->path, strlen(setup_file()->path)),
 			source->line);
 	return dst;
 }
@@ -68,12 +68,11 @@ static void show_line(const struct option_row *row, const char *value, bool is_c
 /* Each key has a line of its own. */
 static void show_keys(const struct settings *s, const struct option_row *row)
 {
-	char name[REQUEST_KEY_MAX + 1], shown[4 * REQUEST_KEY_MAX + 1];
-	struct settings one = {.names = name};
+	char shown[4 * REQUEST_KEY_MAX + 1];
 
-	for (const char *at = s->names, *end; *at; at = *end ? end + 1 : end) {
-		end = s->keys.count > 1 ? at + strcspn(at, "\n") : at + strlen(at);
-		snprintf(name, sizeof(name), "%.*s", (int)(end - at), at);
+	for (int i = 0; i < s->names.count; i++) {
+		const struct settings one = {.names = ONE_KEY(s->names.key[i])};
+
 		(void)option_value(shown, sizeof(shown), &one, row);
 		show_line(row, shown, !option_is_exact(&one, row, shown));
 	}
@@ -89,7 +88,7 @@ static void show(const struct settings *s, const struct option_row *row, const c
 		print_line("# %s%s", source->kind == SOURCE_ENV ? "environment " : "",
 			place(where, sizeof(where), row, source)[0] ? where
 								    : source_name(source->kind));
-	if (row->kind == OPTION_KEY && s->names)
+	if (row->kind == OPTION_KEY && s->names.count > 0)
 		show_keys(s, row);
 	else
 		show_line(row, value,
@@ -114,7 +113,7 @@ static void print_setting(struct json *j, const struct option_row *row, const ch
 
 static void print_file(struct json *j)
 {
-	const struct config *c = configure_file();
+	const struct config_file *c = setup_file();
 
 	if (!c)
 		return;
@@ -140,14 +139,14 @@ int cmd_config(struct settings *s)
 	}
 	for (int i = 0; i < option_rows_count; i++) {
 		const struct option_row *row = &option_rows[i];
-		const struct source *source = option_source(s, row->field);
+		const struct source *source = settings_source(s, row->field);
 		const char *shown = option_value(value, sizeof(value), s, row);
 
 		if (!is_shown(row))
 			continue;
 		/* A file in a default place was not named: show its path. */
-		if (row->field == offsetof(struct settings, config) && configure_file())
-			shown = configure_file()->path;
+		if (row->field == offsetof(struct settings, config) && setup_file())
+			shown = setup_file()->path;
 		if (is_json)
 			print_setting(&j, row, shown, source);
 		else

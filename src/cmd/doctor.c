@@ -18,9 +18,9 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cmd/commands.h"
-#include "cmd/configure.h"
 #include "cmd/confirm.h"
 #include "cmd/print.h"
+#include "cmd/setup.h"
 #include "net/query.h"
 #include "net/tls.h"
 #include "proto/reply.h"
@@ -763,7 +763,7 @@ static int refuse_admission(const struct visit *v, const struct obstacle *found)
 	}
 	log_say(LOG_ERRORS, "cannot admit the nodes: cannot search %s for locks: it %s", label,
 		report_problem(reason, &found->reply));
-	configure_hint(v->settings, &v->query.tally, LOG_ERRORS);
+	setup_hint(v->settings, &v->query.tally, LOG_ERRORS);
 	return print_admitted(v, "locks-unknown", STATUS_NO_QUORUM);
 }
 
@@ -817,7 +817,7 @@ int cmd_doctor(struct settings *s)
 	query_close(&v.query);
 	if (print_finish() != STATUS_OK)
 		return STATUS_INTERNAL;
-	if (status == STATUS_NO_QUORUM && configure_lacks_nodes(s, &v.facts[0].reached))
-		configure_hint_nodes(LOG_ERRORS);
+	if (status == STATUS_NO_QUORUM && setup_lacks_nodes(s, &v.facts[0].reached))
+		setup_hint_nodes(LOG_ERRORS);
 	return status;
 }

@@ -176,7 +176,7 @@ static int enter(const struct hold *h, struct err *e)
 	};
 
 	snprintf(entry.id, sizeof(entry.id), "%.*s", TOKEN_ID_LEN, h->client.session.token);
-	snprintf(entry.key, sizeof(entry.key), "%s", h->client.settings->key);
+	settings_text(entry.key, &h->client.settings->keys);
 	return registry_add(&entry, e);
 }
 
@@ -311,7 +311,7 @@ static int list(const struct settings *s)
 		char name[REPORT_MAX], when[TIME_TEXT_MAX], following[48] = "", slot[32] = "";
 
 		settings_init(&shown, s->command);
-		if (settings_add_keys(&shown, entry.key, entry.keys, &e) < 0)
+		if (settings_set_keys(&shown, entry.key, entry.keys, &e) < 0)
 			continue;
 		time_format(when, entry.since);
 		if (s->format == FORMAT_JSON) {

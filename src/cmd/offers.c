@@ -4,8 +4,8 @@
 #include "base/signal_name.h"
 #include "base/utf8.h"
 #include "cli/complete.h"
-#include "cmd/configure.h"
 #include "cmd/print.h"
+#include "cmd/setup.h"
 #include "file/registry.h"
 
 #include <ctype.h>
@@ -68,16 +68,16 @@ static const char *config_path(const char *named)
 static void print_profiles(const char *config)
 {
 	static struct settings s;
-	const struct config *c;
+	const struct config_file *c;
 	struct err e;
 
 	/* Completion must work even if the environment has invalid settings: read as few variables
 	 * as possible. */
 	settings_init(&s, COMMAND_COMPLETION);
 	s.config = config_path(config);
-	if ((s.config && is_no_file(s.config)) || configure(&s, &e) < 0)
+	if ((s.config && is_no_file(s.config)) || setup(&s, &e) < 0)
 		return;
-	c = configure_file();
+	c = setup_file();
 	for (int i = 0; c && i < c->profiles; i++)
 		print_value(c->profile[i], NULL);
 }
@@ -92,7 +92,7 @@ static void print_held(void)
 	registry_open(&registry);
 	while (registry_next(&registry, &entry)) {
 		settings_init(&s, COMMAND_COMPLETION);
-		if (settings_add_keys(&s, entry.key, entry.keys, &e) < 0)
+		if (settings_set_keys(&s, entry.key, entry.keys, &e) < 0)
 			continue;
 		for (int i = 0; i < s.keys.count; i++)
 			print_value(s.keys.key[i], NULL);

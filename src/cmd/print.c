@@ -57,7 +57,9 @@ void print_status_for_eval(int status)
 
 void print_keys(struct json *j, const struct settings *s)
 {
-	json_text(j, "key", s->key);
+	char keys[REQUEST_KEY_MAX + 1];
+
+	json_text(j, "key", settings_text(keys, &s->keys));
 	if (s->keys.count == 1)
 		return;
 	json_open(j, "keys", '[');
@@ -71,8 +73,8 @@ void print_begin(struct json *j, const struct settings *s)
 	*j = (struct json){0};
 	json_open(j, NULL, '{');
 	json_number(j, "schema", PRINT_SCHEMA);
-	json_text(j, "command", option_command_name(s->command));
-	if (s->key)
+	json_text(j, "command", command_name(s->command));
+	if (s->keys.count > 0)
 		print_keys(j, s);
 }
 

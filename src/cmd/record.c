@@ -100,7 +100,8 @@ static void append_line(const struct settings *s, const struct run_summary *summ
 	json_ms(&j, "held_ms", summary->held);
 	if (s->limit > 0 && summary->held != NEVER)
 		json_number(&j, "slot",
-			policy_has_slots(&summary->lock->policy) ? summary->lock->stamp.slot : 1);
+			policy_is_semaphore(&summary->lock->policy) ? summary->lock->stamp.slot
+								    : 1);
 	if (summary->lock->tenure.fence)
 		json_number(&j, "fence", summary->lock->tenure.fence);
 	json_number(&j, "extensions", summary->lock->tenure.extensions);
@@ -126,8 +127,9 @@ static char *merge(const char *old, size_t old_len, const void *sample, size_t *
 
 static void update_metrics(const struct settings *s, const struct run_summary *summary)
 {
+	char keys[REQUEST_KEY_MAX + 1];
 	const struct sample sample = {
-		.key = s->key,
+		.key = settings_text(keys, &s->keys),
 		.outcome = summary->outcome,
 		.at = clock_wall() / USEC_SEC,
 		.status = summary->status,

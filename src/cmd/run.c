@@ -16,10 +16,10 @@
 #include "cmd/announce.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
-#include "cmd/configure.h"
 #include "cmd/done.h"
 #include "cmd/record.h"
 #include "cmd/revoke.h"
+#include "cmd/setup.h"
 #include "cmd/supervise.h"
 #include "net/extender.h"
 #include "proc/priority.h"
@@ -78,10 +78,10 @@ static void set_environment(const struct run *r, const char *token)
 {
 	const struct settings *s = r->client.settings;
 	const struct lock *lock = &r->client.session.lock;
-	char held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24];
+	char held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24], names[REQUEST_KEY_MAX + 1];
 
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
-	setenv("REDLOCK_KEY", s->names, 1);
+	setenv("REDLOCK_KEY", settings_text(names, &s->names), 1);
 	snprintf(keys, sizeof(keys), "%d", s->keys.count);
 	setenv("REDLOCK_KEYS", keys, 1);
 	setenv("REDLOCK_TOKEN", token, 1);
@@ -103,7 +103,7 @@ static void set_environment(const struct run *r, const char *token)
 	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
 		r->is_nested || !r->client.outer[0] ? "" : " ", r->client.outer);
 	setenv("REDLOCK_HELD", held, 1);
-	configure_command(s);
+	setup_command(s);
 }
 
 static int prepare_supervisor(struct run *r, const char *token, struct err *e)

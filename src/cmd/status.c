@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cmd/commands.h"
-#include "cmd/configure.h"
 #include "cmd/done.h"
 #include "cmd/print.h"
+#include "cmd/setup.h"
 #include "net/query.h"
 #include "report/report.h"
 #include "report/rights.h"
@@ -644,7 +644,7 @@ int cmd_status(struct settings *s)
 		if (print_finish() != STATUS_OK)
 			status = STATUS_INTERNAL;
 		if (st.is_unknown && (st.rows > 0 || !has_hinted)) {
-			configure_hint(s, &st.unknown, LOG_ERRORS);
+			setup_hint(s, &st.unknown, LOG_ERRORS);
 			has_hinted = true;
 		}
 	} while (s->watch && status != STATUS_INTERNAL && status != STATUS_CONFIG &&

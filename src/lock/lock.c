@@ -1,6 +1,7 @@
 #include "lock/lock.h"
 
-#include "lock/acquire.h"
+#include "lock/attempt.h"
+#include "lock/release.h"
 #include "lock/step.h"
 
 #include <assert.h>
@@ -9,13 +10,11 @@
 /* Between the two extension rounds in which a majority must deny the key. */
 #define SECOND_LOOK (25 * USEC_MSEC)
 
-#define RELEASE_TIME USEC_SEC
-
 void lock_init(struct lock *lock, const struct policy *policy)
 {
 	assert(policy->nodes >= 1 && policy->nodes <= NODES_MAX);
 	assert(policy->keys >= 1 && policy->keys <= KEYS_MAX);
-	assert(policy->slots <= SLOTS_MAX && (policy->keys == 1 || !policy_has_slots(policy)));
+	assert(policy->limit <= LIMIT_MAX && (policy->keys == 1 || !policy_is_semaphore(policy)));
 	assert(policy->ttl > policy->drift + policy->safety_margin);
 	memset(lock, 0, sizeof(*lock));
 	lock->policy = *policy;
@@ -65,7 +64,7 @@ int lock_other_limit(const struct lock *lock)
 {
 	int nodes;
 
-	return policy_has_slots(&lock->policy) ? tally_holder(&lock->tally, &nodes).limit : 0;
+	return policy_is_semaphore(&lock->policy) ? tally_holder(&lock->tally, &nodes).limit : 0;
 }
 
 int lock_unreleased(const struct lock *lock, usec *until)
@@ -82,30 +81,10 @@ int lock_unreleased(const struct lock *lock, usec *until)
 	return n;
 }
 
-int lock_stored(const struct lock *lock)
-{
-	return __builtin_popcount(lock->releasing.stored);
-}
-
 bool lock_is_released(const struct lock *lock)
 {
 	return lock->policy.nodes - lock_unreleased(lock, &(usec){0}) >=
 	       policy_quorum(&lock->policy);
-}
-
-/* The first reply to the release of a held lock is a vote on whether the key lasted until now. A
- * repeated release may find that the first one succeeded; after the validity the key may have
- * expired. */
-static void note_end(struct step *s, const struct event *ev)
-{
-	struct lock *lock = s->lock;
-	struct ballot *b = &lock->tally.ballot[ev->node];
-
-	if (!lock->releasing.asking || ev->round != lock->stamp.round || ev->op == OP_UNDO ||
-		b->vote != VOTE_NONE || s->now >= lock->tenure.valid_until)
-		return;
-	b->vote = ev->reply->vote;
-	b->reply = *ev->reply;
 }
 
 /* Does the request of this round still serve? */
@@ -155,7 +134,7 @@ static void take_reply(struct step *s, const struct event *ev)
 	if (peer_queue_replied(s, ev))
 		return;
 	if (op_releases(ev->op)) {
-		note_end(s, ev);
+		release_vote(s, ev);
 		lock->releasing.stored |= (unsigned)reply->is_stored << ev->node;
 		if (reply->vote == VOTE_ABSENT)
 			b->reply = *reply;
@@ -187,53 +166,8 @@ static void take_reply(struct step *s, const struct event *ev)
  * before it read the reply. */
 static void overdue(struct step *s)
 {
-	for (int i = 0; i < s->policy->nodes; i++)
+	for (int i = 0; i < s->lock->policy.nodes; i++)
 		peer_overdue(s, i);
-}
-
-/* ---- a round ---- */
-
-static void begin_round(struct step *s)
-{
-	struct lock *lock = s->lock;
-
-	lock->stamp.round++;
-	tally_begin(&lock->tally, s->now);
-	for (int i = 0; i < lock->policy.nodes; i++)
-		peer_begin_round(&lock->peer[i]);
-}
-
-/* The release of a held lock is a round of its own, in which each node votes. If the lock was not
- * held, the votes of the last attempt stay: messages need them. */
-static void begin_release(struct step *s)
-{
-	struct lock *lock = s->lock;
-
-	lock->releasing.asking = lock->phase == PHASE_HELD && lock->tally.duplicate[0] < 0;
-	if (lock->releasing.asking)
-		begin_round(s);
-}
-
-void lock_let_go(struct step *s)
-{
-	struct lock *lock = s->lock;
-
-	begin_release(s);
-	lock->tally.began = s->now;
-	lock->tally.enough_at = 0;
-	for (int i = 0; i < lock->policy.nodes; i++)
-		peer_begin_round(&lock->peer[i]);
-	lock->releasing.until = s->now + usec_min(RELEASE_TIME, lock->policy.ttl / 2);
-	lock->phase = PHASE_RELEASE;
-	/* Nodes without the key get the hand-off, too: waiters may be queued there. */
-	for (int i = 0;
-		i < lock->policy.nodes && lock->tenure.confirmed && !lock->releasing.leave_for;
-		i++) {
-		struct peer *p = &lock->peer[i];
-
-		if (!p->pending && p->link == LINK_UP && !peer_in_flight(p))
-			peer_send(s, i, OP_HAND_OFF);
-	}
 }
 
 /* ---- held ---- */
@@ -257,25 +191,12 @@ static void look_at_expiry(struct lock *lock, usec now)
 		lock->phase = PHASE_LOST;
 }
 
-/* Nodes that may still vote in this round. */
-static int count_open(const struct lock *lock)
-{
-	int n = 0;
-
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct peer *p = &lock->peer[i];
-		const struct ballot *b = &lock->tally.ballot[i];
-
-		n += b->vote == VOTE_NONE && peer_may_answer(p);
-	}
-	return n;
-}
-
 static void tally_extension(struct step *s)
 {
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy);
-	int yes = tally_yes(&lock->tally), no = tally_no(&lock->tally), open = count_open(lock);
+	int yes = tally_yes(&lock->tally), no = tally_no(&lock->tally),
+	    open = peer_count_open(lock);
 	usec retry = usec_min(usec_max(lock->policy.ttl / 30, 10 * USEC_MSEC), USEC_SEC / 2);
 
 	if (yes >= quorum) {
@@ -331,7 +252,7 @@ static void keep(struct step *s, usec *wake_at)
 	struct lock *lock = s->lock;
 
 	if (!lock->tenure.asking && s->now >= lock->tenure.extend_at) {
-		begin_round(s);
+		step_begin_round(s);
 		lock->tenure.asking = true;
 	}
 	if (lock->stamp.round == lock->stamp.attempt)
@@ -339,7 +260,7 @@ static void keep(struct step *s, usec *wake_at)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
 
-		if (lock->tenure.asking && peer_is_hopeless(s, i))
+		if (lock->tenure.asking && peer_is_stuck(s, i))
 			peer_close(s, i);
 		if (lock->tenure.asking && p->link == LINK_DOWN &&
 			p->opened_in != lock->stamp.round)
@@ -356,110 +277,6 @@ static void keep(struct step *s, usec *wake_at)
 	repair(s, wake_at);
 }
 
-/* ---- the end ---- */
-
-/* The open votes may still show whether a majority had the key until the release. */
-static bool is_end_open(const struct lock *lock)
-{
-	int quorum = policy_quorum(&lock->policy), yes = tally_yes(&lock->tally),
-	    no = tally_no(&lock->tally);
-
-	return lock->releasing.asking && yes < quorum && no < quorum &&
-	       (yes > no ? yes : no) + count_open(lock) >= quorum;
-}
-
-/* Too few nodes have said that they stored the record. */
-static bool lacks_record(const struct lock *lock)
-{
-	return lock->releasing.stores && lock_stored(lock) < policy_quorum(&lock->policy);
-}
-
-/* A majority has answered that it had the key and deleted it, and the release is all that the other
- * nodes have to read: they carry it out without us. A release on its way is no answer: a connection
- * that breaks now would be opened again. Nor is it enough if a request is unanswered before it: the
- * node may be stopped. */
-static bool can_flush(const struct lock *lock)
-{
-	if (!lock->releasing.asking || lock->releasing.leave_for > 0 || lacks_record(lock) ||
-		tally_yes(&lock->tally) < policy_quorum(&lock->policy))
-		return false;
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct peer *p = &lock->peer[i];
-
-		if (p->pending && !(p->link == LINK_UP && p->releasing && !p->asked && !p->late))
-			return false;
-	}
-	return true;
-}
-
-static void end(struct step *s)
-{
-	struct lock *lock = s->lock;
-
-	for (int i = 0; i < lock->policy.nodes; i++)
-		peer_may_land(s, i);
-	if (lock->releasing.asking && tally_no(&lock->tally) >= policy_quorum(&lock->policy))
-		lock->loss = LOSS_DENIED;
-	lock->releasing.asking = false;
-	lock->phase = PHASE_OVER;
-}
-
-/* A node that has forgotten the script of the release by digest has woken no waiter: it must answer
- * if waiters are known, or if another node has forgotten the scripts. */
-static bool must_wake_waiters(const struct lock *lock, int node)
-{
-	unsigned keys = lock->waiter.awaited;
-
-	if (!lock->policy.by_digest || lock->peer[node].no_digests)
-		return false;
-	for (int i = 0; i < lock->policy.nodes; i++)
-		keys |= lock->peer[i].no_digests ? ~0u : 0;
-	for (int key = 0; key < lock->policy.keys; key++)
-		if (lock->policy.order[key][0] == node && (keys >> key & 1))
-			return true;
-	return false;
-}
-
-static void release(struct step *s, usec *wake_at)
-{
-	struct lock *lock = s->lock;
-	int settled = 0, waited_for = 0;
-	bool is_leaving, is_needed = false;
-
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		struct peer *p = &lock->peer[i];
-
-		is_needed |= p->releasing && peer_may_answer(p) && lacks_record(lock);
-		if (!p->pending) {
-			settled++;
-			continue;
-		}
-		peer_reopen(s, i);
-		if (p->link == LINK_UP && !p->releasing && !p->release_refused)
-			peer_send(s, i,
-				peer_has_old_token(p, lock->stamp.attempt) ? OP_UNDO
-				: lock->releasing.leave_for                ? OP_EXPIRE
-									   : OP_HAND_OFF);
-		/* A late node already has the release in its queue: do not wait for it. */
-		waited_for += peer_may_answer(p);
-		/* A server that fails to write a message to a closed connection drops the requests
-		 * that it has not read. */
-		is_needed |= peer_may_answer(p) && (p->subscribed || must_wake_waiters(lock, i));
-	}
-	is_leaving = waiter_leave(s);
-	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && !is_needed && can_flush(lock);
-	if (lock->releasing.is_flushed || (s->is_timeout && s->now >= lock->releasing.until) ||
-		(!is_leaving && !is_needed && !is_end_open(lock) &&
-			(waited_for == 0 ||
-				step_grace_is_over(s, settled >= policy_quorum(&lock->policy),
-					2 * USEC_MSEC, wake_at)))) {
-		end(s);
-		*wake_at = NEVER;
-		return;
-	}
-	*wake_at = usec_min(*wake_at, lock->releasing.until);
-}
-
 /* ---- the machine ---- */
 
 static void take_in(struct step *s, const struct event *ev)
@@ -471,7 +288,7 @@ static void take_in(struct step *s, const struct event *ev)
 		assert(lock->phase == PHASE_IDLE);
 		patience_begin(&lock->patience, s->now);
 		lock->wait_until = patience_until(&lock->patience, &lock->policy);
-		begin_round(s);
+		step_begin_round(s);
 		lock->phase = PHASE_CONNECT;
 		break;
 	case EV_LINK_SHAKES:
@@ -506,7 +323,7 @@ static void take_in(struct step *s, const struct event *ev)
 				lock->phase == PHASE_HELD && !lock->tenure.denied ? ev->leave_for
 										  : 0;
 			lock->releasing.stores = ev->stores;
-			lock_let_go(s);
+			release_begin(s);
 		}
 		break;
 	}
@@ -516,8 +333,8 @@ static usec next_due(const struct step *s)
 {
 	usec at = NEVER;
 
-	for (int i = 0; i < s->policy->nodes; i++)
-		at = usec_min(at, peer_due(&s->peer[i], s->policy->node_timeout));
+	for (int i = 0; i < s->lock->policy.nodes; i++)
+		at = usec_min(at, peer_due(&s->lock->peer[i], s->lock->policy.node_timeout));
 	return at;
 }
 
@@ -531,18 +348,18 @@ static usec advance(struct step *s)
 	case PHASE_OVER:
 		return NEVER;
 	case PHASE_CONNECT:
-		acquire_connect(s, &wake_at);
+		attempt_connect(s, &wake_at);
 		break;
 	case PHASE_ASK:
-		acquire_count(s, &wake_at);
+		attempt_count(s, &wake_at);
 		break;
 	case PHASE_FENCE:
-		acquire_count_fence(s);
+		attempt_count_fence(s);
 		break;
 	case PHASE_PAUSE:
 		if (!waiter_plan(s, lock->refusal == REFUSAL_BUSY, &wake_at))
 			break;
-		begin_round(s);
+		step_begin_round(s);
 		lock->phase = PHASE_CONNECT;
 		break;
 	case PHASE_HELD:
@@ -557,7 +374,7 @@ static usec advance(struct step *s)
 	case PHASE_LOST:
 		break;
 	case PHASE_RELEASE:
-		release(s, &wake_at);
+		release_advance(s, &wake_at);
 		break;
 	}
 	return usec_min(wake_at, next_due(s));
@@ -565,21 +382,12 @@ static usec advance(struct step *s)
 
 void lock_step(struct lock *lock, const struct event *ev, struct update *up)
 {
-	struct step s = {.policy = &lock->policy,
-		.stamp = &lock->stamp,
-		.tally = &lock->tally,
-		.peer = lock->peer,
-		.waiter = &lock->waiter,
-		.semaphore = &lock->semaphore,
-		.lock = lock,
-		.up = up,
+	struct step s = {.lock = lock,
 		.now = ev->now,
-		.wait_until = lock->wait_until,
 		.random = ev->random,
 		.token = ev->token,
-		.is_held = lock->phase >= PHASE_HELD &&
-			   lock->phase<PHASE_RELEASE, .was_held = lock->tenure.confirmed> 0,
-		.is_timeout = ev->kind == EV_TIME};
+		.is_timeout = ev->kind == EV_TIME,
+		.up = up};
 	enum phase phase;
 
 	up->new_token = false;

@@ -19,10 +19,11 @@
  * denies the key twice. At the end of the validity EXPIRING becomes LOST. EV_RELEASE ends every
  * phase.
  *
- * acquire.c has the attempts (CONNECT, ASK, FENCE) and lock_valid_until(), which computes the
- * validity of an attempt and of an extension. waiter.c decides how long a PAUSE takes. lock.c has
- * the rest: an extension that reaches no majority is tried again until the validity ends. When a
- * release finds a connection down, peer_reopen() connects again, a few times, within one second.
+ * attempt.c has the attempts (CONNECT, ASK, FENCE) and lock_valid_until(), which computes the
+ * validity of an attempt and of an extension. waiter.c decides how long a PAUSE takes. lock.c
+ * keeps the lock: an extension that reaches no majority is tried again until the validity ends.
+ * release.c has the end: when a release finds a connection down, peer_reopen() connects again, a
+ * few times, within one second.
  *
  * lock_step() has no clock, socket, memory or randomness of its own: each comes with the event. It
  * cannot fail and calls nothing back. A struct lock owns no memory; its fields may be read.
@@ -153,7 +154,7 @@ int lock_other_limit(const struct lock *lock);
 /* The slot that is held, or was requested last; 0: not a semaphore. */
 static inline int lock_slot(const struct lock *lock)
 {
-	return policy_has_slots(&lock->policy) ? lock->stamp.slot : 0;
+	return policy_is_semaphore(&lock->policy) ? lock->stamp.slot : 0;
 }
 
 enum lock_state lock_state(const struct lock *lock);
@@ -173,7 +174,10 @@ bool lock_awaits_replies(const struct lock *lock);
 int lock_unreleased(const struct lock *lock, usec *until);
 
 /* The number of nodes that said at the release that they have stored the record. */
-int lock_stored(const struct lock *lock);
+static inline int lock_stored(const struct lock *lock)
+{
+	return __builtin_popcount(lock->releasing.stored);
+}
 
 /* After the release: a majority of the nodes cannot have our key any more. */
 bool lock_is_released(const struct lock *lock);

@@ -2,9 +2,6 @@
 
 #include "lock/step.h"
 
-#include "lock/semaphore.h"
-#include "lock/waiter.h"
-
 #include <string.h>
 
 /* Clients that failed at the same moment try again at different times; the delay grows fourfold. If
@@ -42,7 +39,7 @@ static usec doubled(const struct step *s, int times, int most)
 
 usec pace_retry_delay(const struct step *s)
 {
-	return doubled(s, s->waiter->tries / 4, 2);
+	return doubled(s, s->lock->waiter.tries / 4, 2);
 }
 
 /* How long after a key's end to ask for it: a node's clock has grains of a millisecond, and other
@@ -59,28 +56,28 @@ usec pace_crowd_spread(const struct waiter *w)
 
 void pace_retry_in(struct step *s, usec delay)
 {
-	s->waiter->retry_at = usec_min(s->waiter->retry_at, usec_add(s->now, delay));
+	s->lock->waiter.retry_at = usec_min(s->lock->waiter.retry_at, usec_add(s->now, delay));
 }
 
 void pace_look_in(struct step *s, usec delay)
 {
-	s->waiter->look_at = usec_min(s->waiter->look_at, usec_add(s->now, delay));
+	s->lock->waiter.look_at = usec_min(s->lock->waiter.look_at, usec_add(s->now, delay));
 }
 
-bool pace_has_foreign_holder(const struct step *s)
+bool pace_has_foreign_holder(const struct lock *lock)
 {
-	for (int i = 0; i < s->policy->nodes; i++)
-		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
-			reply_has_foreign_holder(&s->tally->ballot[i].reply))
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (lock->tally.ballot[i].vote == VOTE_FOREIGN &&
+			reply_has_foreign_holder(&lock->tally.ballot[i].reply))
 			return true;
 	return false;
 }
 
-bool pace_is_watched(const struct step *s)
+bool pace_is_watched(const struct lock *lock)
 {
-	for (int i = 0; i < s->policy->nodes; i++)
-		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
-			s->tally->ballot[i].reply.is_watched)
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (lock->tally.ballot[i].vote == VOTE_FOREIGN &&
+			lock->tally.ballot[i].reply.is_watched)
 			return true;
 	return false;
 }
@@ -88,7 +85,7 @@ bool pace_is_watched(const struct step *s)
 /* The first attempt elsewhere, and each of the next two, makes the interval longer. */
 static usec retry_elsewhere(const struct step *s)
 {
-	int tries = s->waiter->tries;
+	int tries = s->lock->waiter.tries;
 
 	return (tries < 1          ? 1
 		       : tries < 3 ? tries
@@ -97,14 +94,14 @@ static usec retry_elsewhere(const struct step *s)
 	       (usec)(s->random % ELSEWHERE_SPREAD);
 }
 
-unsigned pace_full_nodes(const struct step *s)
+unsigned pace_full_nodes(const struct lock *lock)
 {
 	unsigned full = 0;
 	bool has_answered = false;
 
-	for (int n = 0; n < s->policy->nodes; n++) {
-		int i = s->policy->order[s->waiter->busy_key][n];
-		const struct ballot *b = &s->tally->ballot[i];
+	for (int n = 0; n < lock->policy.nodes; n++) {
+		int i = lock->policy.order[lock->waiter.busy_key][n];
+		const struct ballot *b = &lock->tally.ballot[i];
 
 		has_answered |= b->vote != VOTE_ABSENT;
 		full |= (unsigned)(!has_answered && b->reply.reason == REASON_MAXCLIENTS) << i;
@@ -114,16 +111,17 @@ unsigned pace_full_nodes(const struct step *s)
 
 void pace_schedule(struct step *s, usec ends_in, bool is_foreign)
 {
-	struct waiter *w = s->waiter;
+	struct lock *lock = s->lock;
+	struct waiter *w = &lock->waiter;
 	usec first = s->now + LOOK_FIRST + (usec)(s->random % RETRY_SPREAD);
 
 	w->look_at = w->retry_at = NEVER;
 	if (w->rank <= 1)
 		pace_retry_in(s, is_foreign ? pace_retry_delay(s) : usec_add(ends_in, spread(s)));
-	w->full = pace_full_nodes(s);
+	w->full = pace_full_nodes(lock);
 	if (w->full) {
 		pace_look_in(s, LOOK_ELSEWHERE + w->rank * LOOK_SPREAD);
-		w->retry_at = usec_min(w->retry_at, s->tally->began + retry_elsewhere(s));
+		w->retry_at = usec_min(w->retry_at, lock->tally.began + retry_elsewhere(s));
 		return;
 	}
 	if (w->rank > 1) {
@@ -137,16 +135,16 @@ void pace_schedule(struct step *s, usec ends_in, bool is_foreign)
 	} else {
 		w->look_at = first;
 		w->retry_at = usec_min(w->retry_at,
-			s->tally->began + 2 * LOOK_FIRST + (usec)(s->random % RETRY_SPREAD));
+			lock->tally.began + 2 * LOOK_FIRST + (usec)(s->random % RETRY_SPREAD));
 	}
 }
 
 /* A node is late, or has too many clients: maybe a crowd tries. Then each client tries half as
  * often after each attempt. */
-static bool is_crowded(const struct step *s)
+static bool is_crowded(const struct lock *lock)
 {
-	for (int i = 0; i < s->policy->nodes; i++) {
-		const struct ballot *b = &s->tally->ballot[i];
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct ballot *b = &lock->tally.ballot[i];
 
 		if (b->vote == VOTE_ABSENT &&
 			(b->reply.reason == REASON_TIMEOUT || b->reply.reason == REASON_MAXCLIENTS))
@@ -157,11 +155,12 @@ static bool is_crowded(const struct step *s)
 
 usec pace_retry_for_quorum(const struct step *s)
 {
-	usec quarantined_for = tally_quarantined_for(s->tally);
+	usec quarantined_for = tally_quarantined_for(&s->lock->tally);
 
 	if (quarantined_for == 0)
-		return s->now + (is_crowded(s) ? doubled(s, s->waiter->tries, CROWD_DOUBLINGS)
-					       : pace_retry_delay(s));
+		return s->now + (is_crowded(s->lock)
+						? doubled(s, s->lock->waiter.tries, CROWD_DOUBLINGS)
+						: pace_retry_delay(s));
 	return usec_min(usec_add(s->now + spread(s), quarantined_for),
 		s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD));
 }
@@ -177,12 +176,13 @@ bool pace_is_in_vain(const struct waiter *w)
  * it is used. */
 usec pace_use_delay(const struct step *s)
 {
-	const struct waiter *w = s->waiter;
+	const struct lock *lock = s->lock;
+	const struct waiter *w = &lock->waiter;
 	bool is_released = w->refused_by.text_len >= TOKEN_ID_LEN &&
 			   memcmp(w->refused_by.text, w->reservation[w->key], TOKEN_ID_LEN) == 0;
 
 	if (!pace_is_in_vain(w) || is_released)
 		return 0;
-	return pace_is_watched(s) ? s->policy->node_timeout / 2
-				  : usec_min(pace_retry_delay(s), s->policy->node_timeout / 2);
+	return pace_is_watched(lock) ? lock->policy.node_timeout / 2
+				     : usec_min(pace_retry_delay(s), lock->policy.node_timeout / 2);
 }

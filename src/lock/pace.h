@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 
+struct lock;
 struct step;
 struct waiter;
 
@@ -34,14 +35,14 @@ void pace_retry_in(struct step *s, usec delay);
 void pace_look_in(struct step *s, usec delay);
 
 /* A node that refused named a holder that is not redlock's. */
-bool pace_has_foreign_holder(const struct step *s);
+bool pace_has_foreign_holder(const struct lock *lock);
 
 /* A node that refused tells when the key changes there. */
-bool pace_is_watched(const struct step *s);
+bool pace_is_watched(const struct lock *lock);
 
 /* The nodes in the order before the first one that answered, as far as they have too many clients:
  * bit i is node i. */
-unsigned pace_full_nodes(const struct step *s);
+unsigned pace_full_nodes(const struct lock *lock);
 
 /* The queue node does not reserve the key for us: it is taken for `ends_in`. is_foreign: by a
  * holder that wakes no waiter, and no node tells when the key changes. */

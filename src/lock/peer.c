@@ -27,22 +27,35 @@ bool peer_is_ready(const struct peer *p)
 	return p->link == LINK_UP && !peer_in_flight(p) && !p->pending;
 }
 
+int peer_count_open(const struct lock *lock)
+{
+	int n = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *p = &lock->peer[i];
+		const struct ballot *b = &lock->tally.ballot[i];
+
+		n += b->vote == VOTE_NONE && peer_may_answer(p);
+	}
+	return n;
+}
+
 /* ---- the connection ---- */
 
 void peer_open(struct step *s, int node)
 {
-	struct peer *p = &s->peer[node];
+	struct peer *p = &s->lock->peer[node];
 
 	step_act(s, ACT_OPEN, node);
 	p->link = LINK_OPENING;
 	p->missing = REASON_CONNECT_TIMEOUT;
 	p->opened_at = s->now;
-	p->opened_in = s->stamp->round;
+	p->opened_in = s->lock->stamp.round;
 }
 
 void peer_reopen(struct step *s, int node)
 {
-	struct peer *p = &s->peer[node];
+	struct peer *p = &s->lock->peer[node];
 
 	if (p->link != LINK_DOWN || p->reopened >= REOPEN_MAX)
 		return;
@@ -56,26 +69,26 @@ static void link_up(struct step *s, struct peer *p)
 	p->no_digests = false;
 	p->connecting = s->now - p->opened_at;
 	/* Connected in time, but this process did not run: how long connecting took is unknown. */
-	if (p->connecting >= s->policy->node_timeout)
+	if (p->connecting >= s->lock->policy.node_timeout)
 		p->connecting = 0;
 }
 
 void peer_may_land(struct step *s, int node)
 {
-	struct peer *p = &s->peer[node];
+	struct peer *p = &s->lock->peer[node];
 
 	if (p->asked && p->pending)
-		p->pending_until = key_gone_at(s->policy, s->now);
+		p->pending_until = key_gone_at(&s->lock->policy, s->now);
 }
 
 static void link_down(struct step *s, int node)
 {
-	struct peer *p = &s->peer[node];
+	struct peer *p = &s->lock->peer[node];
 
 	peer_may_land(s, node);
 	p->link = LINK_DOWN;
 	if (p->asked == OP_ACQUIRE || p->asked == OP_REPAIR)
-		p->late_key_until = key_gone_at(s->policy, s->now);
+		p->late_key_until = key_gone_at(&s->lock->policy, s->now);
 	p->asked = OP_NONE;
 	p->releasing = false;
 	p->subscribed = 0;
@@ -89,7 +102,7 @@ void peer_close(struct step *s, int node)
 
 void peer_link_event(struct step *s, const struct event *ev)
 {
-	struct peer *p = &s->peer[ev->node];
+	struct peer *p = &s->lock->peer[ev->node];
 
 	if (ev->kind == EV_LINK_SHAKES) {
 		p->missing = ev->reply->reason;
@@ -97,7 +110,7 @@ void peer_link_event(struct step *s, const struct event *ev)
 		link_up(s, p);
 	} else {
 		link_down(s, ev->node);
-		tally_set_absent(s->tally, ev->node, ev->reply);
+		tally_set_absent(&s->lock->tally, ev->node, ev->reply);
 	}
 }
 
@@ -107,31 +120,34 @@ void peer_link_event(struct step *s, const struct event *ev)
  * so the release is pending from now on. */
 static void expect_release(struct step *s, struct peer *p, enum op op)
 {
+	struct lock *lock = s->lock;
+
 	if (op == OP_LOOK || op == OP_FENCE)
 		return;
 	if (op != OP_EXTEND) {
-		p->was_sent = s->stamp->attempt;
-		p->slot = s->stamp->slot;
+		p->was_sent = lock->stamp.attempt;
+		p->slot = lock->stamp.slot;
 	}
-	if (p->was_sent == s->stamp->attempt)
-		p->pending = s->stamp->attempt;
-	p->pending_until = key_gone_at(s->policy, s->now);
+	if (p->was_sent == lock->stamp.attempt)
+		p->pending = lock->stamp.attempt;
+	p->pending_until = key_gone_at(&lock->policy, s->now);
 }
 
 /* Requests that are sent often, and that nothing depends on before their reply is read; and the
  * releases with which OP_DELETE goes: the process may end before it learns that the node did not
  * know the script. OP_DELETE knows no readers, and no record. */
-static bool goes_by_digest(const struct step *s, const struct peer *p, enum op op)
+static bool goes_by_digest(const struct lock *lock, const struct peer *p, enum op op)
 {
-	return s->policy->by_digest && !p->no_digests &&
+	return lock->policy.by_digest && !p->no_digests &&
 	       (op == OP_ACQUIRE || op == OP_EXTEND || op == OP_LOOK || op == OP_JOIN ||
-		       (op == OP_UNDO && !s->policy->is_shared) ||
-		       (op == OP_HAND_OFF && !s->policy->is_shared && !s->policy->wants_record));
+		       (op == OP_UNDO && !lock->policy.is_shared) ||
+		       (op == OP_HAND_OFF && !lock->policy.is_shared &&
+			       !lock->policy.wants_record));
 }
 
 static void send_request(struct step *s, int node, enum op op, bool by_digest)
 {
-	struct peer *p = &s->peer[node];
+	struct peer *p = &s->lock->peer[node];
 	struct action *a = step_act(s, ACT_SEND, node);
 
 	a->op = op;
@@ -144,35 +160,36 @@ static void send_request(struct step *s, int node, enum op op, bool by_digest)
 
 static void begin_request(struct step *s, int node, enum op op)
 {
-	struct peer *p = &s->peer[node];
+	struct lock *lock = s->lock;
+	struct peer *p = &lock->peer[node];
 
 	assert(!peer_in_flight(p));
 	p->late = false;
-	p->asked_in = s->stamp->round;
+	p->asked_in = lock->stamp.round;
 	/* The time-out covers connecting and answering. */
-	p->due = s->now + s->policy->node_timeout - p->connecting;
+	p->due = s->now + lock->policy.node_timeout - p->connecting;
 	p->resent_after = 0;
 	/* The end of an earlier connection is no answer to this request. */
 	if (op != OP_REPAIR)
-		s->tally->ballot[node].vote = VOTE_NONE;
+		lock->tally.ballot[node].vote = VOTE_NONE;
 	else
 		p->repair_at = NEVER;
 	if (op == OP_ACQUIRE)
 		p->late_key_until = 0;
-	send_request(s, node, op, goes_by_digest(s, p, op));
+	send_request(s, node, op, goes_by_digest(lock, p, op));
 }
 
 static void send_release(struct step *s, int node, enum op op)
 {
-	struct peer *p = &s->peer[node];
+	struct peer *p = &s->lock->peer[node];
 	struct action *a = step_act(s, ACT_SEND, node);
 
 	a->op = op;
-	a->by_digest = goes_by_digest(s, p, op);
+	a->by_digest = goes_by_digest(s->lock, p, op);
 	if (p->pending) /* maybe of an earlier attempt, for another slot */
 		a->slot = p->slot;
 	if (!peer_in_flight(p)) {
-		p->due = s->now + s->policy->node_timeout;
+		p->due = s->now + s->lock->policy.node_timeout;
 		p->late = false;
 	}
 	p->releasing = true;
@@ -180,7 +197,7 @@ static void send_release(struct step *s, int node, enum op op)
 
 void peer_send(struct step *s, int node, enum op op)
 {
-	struct peer *p = &s->peer[node];
+	struct peer *p = &s->lock->peer[node];
 
 	if (op_releases(op)) {
 		send_release(s, node, op);
@@ -192,14 +209,14 @@ void peer_send(struct step *s, int node, enum op op)
 
 void peer_ask(struct step *s, int node, enum op op, bool watches, bool overrides)
 {
-	s->peer[node].watches = watches;
-	s->peer[node].overrides = overrides;
+	s->lock->peer[node].watches = watches;
+	s->lock->peer[node].overrides = overrides;
 	begin_request(s, node, op);
 }
 
 bool peer_lacks_script(struct step *s, const struct event *ev)
 {
-	struct peer *p = &s->peer[ev->node];
+	struct peer *p = &s->lock->peer[ev->node];
 
 	if (!p->asked || !p->by_digest || !reply_lacks_script(ev->reply))
 		return false;
@@ -212,20 +229,20 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 
 void peer_send_whole(struct step *s, int node, enum op op)
 {
-	struct peer *p = &s->peer[node];
-	usec began = p->due + p->connecting - s->policy->node_timeout;
+	struct peer *p = &s->lock->peer[node];
+	usec began = p->due + p->connecting - s->lock->policy.node_timeout;
 
 	assert(!peer_in_flight(p));
 	p->resent_after = s->now - began;
 	send_request(s, node, op, false);
 }
 
-int peer_queue_node(const struct step *s, int key)
+int peer_queue_node(const struct lock *lock, int key)
 {
-	for (int n = 0; n < s->policy->nodes; n++) {
-		int i = s->policy->order[key][n];
-		const struct peer *p = &s->peer[i];
-		const struct ballot *b = &s->tally->ballot[i];
+	for (int n = 0; n < lock->policy.nodes; n++) {
+		int i = lock->policy.order[key][n];
+		const struct peer *p = &lock->peer[i];
+		const struct ballot *b = &lock->tally.ballot[i];
 
 		if (b->vote == VOTE_NONE ? p->link == LINK_UP && !peer_is_late(p)
 					 : b->vote != VOTE_ABSENT)
@@ -238,7 +255,7 @@ int peer_queue_node(const struct step *s, int key)
  * attempt. */
 struct action *peer_queue(struct step *s, int node, enum op op, int key)
 {
-	struct peer *p = &s->peer[node];
+	struct peer *p = &s->lock->peer[node];
 	struct action *a = step_act(s, ACT_SEND, node);
 
 	/* After a release, the reply to an OP_HAND_OFF could be that of either. */
@@ -246,11 +263,11 @@ struct action *peer_queue(struct step *s, int node, enum op op, int key)
 	a->op = op;
 	a->key = key;
 	a->is_leaving = op == OP_HAND_OFF;
-	a->by_digest = p->by_digest = op == OP_JOIN && goes_by_digest(s, p, op);
+	a->by_digest = p->by_digest = op == OP_JOIN && goes_by_digest(s->lock, p, op);
 	if (op == OP_SUBSCRIBE)
 		p->subscribed |= 1u << key;
 	/* A release in flight is answered first: the request has all its time. */
-	p->due = s->now + s->policy->node_timeout;
+	p->due = s->now + s->lock->policy.node_timeout;
 	p->late = false;
 	p->asked = op;
 	return a;
@@ -258,7 +275,7 @@ struct action *peer_queue(struct step *s, int node, enum op op, int key)
 
 bool peer_queue_replied(struct step *s, const struct event *ev)
 {
-	struct peer *p = &s->peer[ev->node];
+	struct peer *p = &s->lock->peer[ev->node];
 
 	if (ev->op != OP_SUBSCRIBE && ev->op != OP_JOIN &&
 		!(ev->op == OP_HAND_OFF && p->asked == OP_HAND_OFF))
@@ -283,7 +300,8 @@ static bool is_clean_no(const struct reply *reply)
  * extended, the key ends by itself; the node must take part in the next attempt. */
 static bool may_set_key_later(const struct step *s, const struct peer *p)
 {
-	return s->was_held && p->pending == s->stamp->attempt && s->now < p->late_key_until;
+	return s->lock->tenure.confirmed > 0 && p->pending == s->lock->stamp.attempt &&
+	       s->now < p->late_key_until;
 }
 
 static void release_replied(const struct step *s, struct peer *p, const struct reply *reply)
@@ -302,7 +320,8 @@ static void release_replied(const struct step *s, struct peer *p, const struct r
 
 void peer_replied(struct step *s, const struct event *ev, const struct reply *reply)
 {
-	struct peer *p = &s->peer[ev->node];
+	struct lock *lock = s->lock;
+	struct peer *p = &lock->peer[ev->node];
 
 	if (op_releases(ev->op)) {
 		release_replied(s, p, reply);
@@ -313,11 +332,11 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 		return;
 	}
 	p->asked = OP_NONE;
-	if (ev->op == OP_REPAIR && reply->vote == VOTE_FOREIGN && ev->round == s->stamp->round)
+	if (ev->op == OP_REPAIR && reply->vote == VOTE_FOREIGN && ev->round == lock->stamp.round)
 		p->repair_at = s->now + (REPAIR_AGAIN << p->repairs++);
 	/* The request was carried out between sending and now: the key expires by the later. */
-	p->pending_until = key_gone_at(s->policy, s->now);
-	if (ev->op == OP_FENCE && reply->vote == VOTE_YES && ev->round == s->stamp->round)
+	p->pending_until = key_gone_at(&lock->policy, s->now);
+	if (ev->op == OP_FENCE && reply->vote == VOTE_YES && ev->round == lock->stamp.round)
 		p->fenced_in = ev->round;
 	/* A script changes all keys or none, so after a clean refusal there is nothing to release;
 	 * unless the node refused the fencing number alone, or one of several keys is not ours any
@@ -326,8 +345,8 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 		if (!may_set_key_later(s, p))
 			p->pending = 0;
 	} else if (reply->vote == VOTE_YES && ev->op == OP_EXTEND) {
-		p->pending = s->stamp->attempt;
-		p->slot = s->stamp->slot;
+		p->pending = lock->stamp.attempt;
+		p->slot = lock->stamp.slot;
 	}
 }
 
@@ -336,7 +355,7 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 /* The reason why there is no answer; it may be late for this attempt only. */
 static enum reason late_reason(const struct step *s, const struct peer *p)
 {
-	usec until = p->link == LINK_UP ? p->due : p->opened_at + s->policy->node_timeout;
+	usec until = p->link == LINK_UP ? p->due : p->opened_at + s->lock->policy.node_timeout;
 
 	return s->now < until ? REASON_NOT_READY : p->link == LINK_UP ? REASON_TIMEOUT : p->missing;
 }
@@ -345,43 +364,44 @@ static void set_absent(struct step *s, int node, enum reason reason)
 {
 	struct reply reply = reply_absent(reason, NULL);
 
-	tally_set_absent(s->tally, node, &reply);
+	tally_set_absent(&s->lock->tally, node, &reply);
 }
 
 void peer_overdue(struct step *s, int node)
 {
-	struct peer *p = &s->peer[node];
+	struct peer *p = &s->lock->peer[node];
 
 	if (p->pending && !peer_in_flight(p) && s->now >= p->pending_until)
 		p->pending = 0;
-	if (p->link == LINK_OPENING && s->now >= p->opened_at + s->policy->node_timeout) {
+	if (p->link == LINK_OPENING && s->now >= p->opened_at + s->lock->policy.node_timeout) {
 		enum reason reason = late_reason(s, p);
 
 		peer_close(s, node);
 		set_absent(s, node, reason);
 	}
 	p->late |= peer_in_flight(p) && s->now >= p->due;
-	if (p->asked && p->late && p->asked_in == s->stamp->round)
+	if (p->asked && p->late && p->asked_in == s->lock->stamp.round)
 		set_absent(s, node, REASON_TIMEOUT);
 }
 
 void peer_leave_out(struct step *s, int node)
 {
-	const struct reply *last = &s->tally->ballot[node].reply;
+	struct lock *lock = s->lock;
+	const struct reply *last = &lock->tally.ballot[node].reply;
 
-	if (peer_is_ready(&s->peer[node]))
+	if (peer_is_ready(&lock->peer[node]))
 		return;
 	if (last->vote == VOTE_ABSENT)
-		tally_set_absent(s->tally, node, last);
+		tally_set_absent(&lock->tally, node, last);
 	else
-		set_absent(s, node, late_reason(s, &s->peer[node]));
+		set_absent(s, node, late_reason(s, &lock->peer[node]));
 }
 
-bool peer_is_hopeless(const struct step *s, int node)
+bool peer_is_stuck(const struct step *s, int node)
 {
-	const struct peer *p = &s->peer[node];
+	const struct peer *p = &s->lock->peer[node];
 
-	return peer_is_late(p) && s->now >= p->due + s->policy->ttl / 6;
+	return peer_is_late(p) && s->now >= p->due + s->lock->policy.ttl / 6;
 }
 
 usec peer_due(const struct peer *p, usec node_timeout)

@@ -13,9 +13,9 @@
  * A request that may set the key makes its release pending, whatever comes back: the key may be on
  * the node under the token of that attempt. `pending` becomes 0 when the node refuses the request
  * cleanly, when it answers a release, or when the key has expired for certain (`pending_until`). A
- * connection that breaks leaves the release pending; lock.c connects again and sends it then. If a
- * holder's request that sets the key was unanswered, the release stays pending even then: the node
- * may carry out the bytes of both connections in any order.
+ * connection that breaks leaves the release pending; release.c connects again and sends it then. If
+ * a holder's request that sets the key was unanswered, the release stays pending even then: the
+ * node may carry out the bytes of both connections in any order.
  * A request about a queue is no vote and sets no key.
  *
  * A struct peer owns no memory; zeroed, it is a node without a connection. Nothing here fails: a
@@ -27,6 +27,7 @@
 
 #include "lock/event.h"
 
+struct lock;
 struct step;
 
 enum link {
@@ -94,6 +95,9 @@ static inline bool peer_may_answer(const struct peer *p)
 /* The node can take part in a round: connected, nothing in flight, no pending release. */
 bool peer_is_ready(const struct peer *p);
 
+/* Nodes that may still vote in this round. */
+int peer_count_open(const struct lock *lock);
+
 /* The pending release is under the token of an earlier attempt. */
 static inline bool peer_has_old_token(const struct peer *p, uint32_t attempt)
 {
@@ -129,7 +133,7 @@ void peer_send_whole(struct step *s, int node, enum op op);
 
 /* The queue node of a key: the first node in policy.order that answers, as far as this attempt
  * tells; -1: none. */
-int peer_queue_node(const struct step *s, int key);
+int peer_queue_node(const struct lock *lock, int key);
 
 /* Sends a request about the queue of one key: OP_SUBSCRIBE, OP_JOIN, or an OP_HAND_OFF that leaves
  * our key. The hand-off needs a connection with nothing in flight. */
@@ -151,7 +155,7 @@ void peer_leave_out(struct step *s, int node);
 
 /* Late for so long that a new connection is worth more than the reply: the path may work again
  * while this connection still sleeps between retransmissions. */
-bool peer_is_hopeless(const struct step *s, int node);
+bool peer_is_stuck(const struct step *s, int node);
 
 /* The lock ends: the node may carry out a request in flight as late as now. */
 void peer_may_land(struct step *s, int node);

@@ -23,8 +23,9 @@ struct key_list {
 	const char *key[KEYS_MAX];
 };
 
-/* A semaphore has this many slots at most, one for each holder. */
-#define SLOTS_MAX 1000
+/* The largest limit of a semaphore: how many clients may hold it at once, each in a slot of its
+ * own. So it is the largest number of a slot, too. */
+#define LIMIT_MAX 1000
 
 /* The list of a lock with one key. */
 #define ONE_KEY(name) ((struct key_list){.count = 1, .key = {(name)}})
@@ -35,7 +36,8 @@ struct key_list {
 struct policy {
 	int nodes; /* configured nodes, 1..NODES_MAX */
 	int keys; /* the lock's keys, 1..KEYS_MAX */
-	int slots; /* 2..SLOTS_MAX: a semaphore with that many slots, each a lock of its own */
+	int limit; /* 2..LIMIT_MAX: a semaphore with so many slots, each a lock of its own; less:
+		      no semaphore */
 	usec ttl; /* the key's TTL on each node */
 	usec drift; /* the part of the TTL that is not used: clocks run at different rates */
 	usec node_timeout; /* longest wait for a node: connection and reply together */
@@ -64,9 +66,9 @@ static inline int policy_quorum(const struct policy *p)
 	return p->nodes / 2 + 1;
 }
 
-static inline bool policy_has_slots(const struct policy *p)
+static inline bool policy_is_semaphore(const struct policy *p)
 {
-	return p->slots > 1;
+	return p->limit > 1;
 }
 
 /* The queue node's answer about waiters counts as much as a majority. */

@@ -133,6 +133,12 @@ bool reply_lacks_script(const struct reply *a);
 /* A reply that says VOTE_ABSENT, for a node without a clean answer; detail may be NULL. */
 struct reply reply_absent(enum reason reason, const char *detail);
 
+/* The node gave no clean answer, for this reason. */
+static inline bool reply_is_absent(const struct reply *a, enum reason reason)
+{
+	return a->vote == VOTE_ABSENT && a->reason == reason;
+}
+
 /* The node gave no clean answer, for a reason that rarely ends while a client waits: a mistake in
  * the settings of the client or of the node. */
 bool reply_is_permanent(const struct reply *a);

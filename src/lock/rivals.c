@@ -3,7 +3,7 @@
 #include "lock/step.h"
 
 #include "lock/peer.h"
-#include "lock/queue.h"
+#include "lock/reservation.h"
 #include "lock/waiter.h"
 
 #include <string.h>
@@ -24,30 +24,33 @@
 
 /* A node that does not answer is not counted for a holder: it is down for all clients far more
  * often than it has the key of one. A retry in vain changes nothing. */
-bool rivals_split_votes(const struct step *s)
+bool rivals_split_votes(const struct lock *lock)
 {
-	int quorum = policy_quorum(s->policy), most, rivals = 0;
+	int quorum = policy_quorum(&lock->policy), most, rivals = 0;
 
-	(void)tally_holder(s->tally, &most);
-	for (int i = 0; i < s->policy->nodes; i++)
-		rivals += tally_is_taken(s->tally, i) && !s->tally->ballot[i].reply.is_reserved;
+	(void)tally_holder(&lock->tally, &most);
+	for (int i = 0; i < lock->policy.nodes; i++)
+		rivals +=
+			tally_is_taken(&lock->tally, i) && !lock->tally.ballot[i].reply.is_reserved;
 	return most < quorum &&
-	       tally_yes(s->tally) + rivals + tally_count(s->tally, VOTE_NONE) >= quorum;
+	       tally_yes(&lock->tally) + rivals + tally_count(&lock->tally, VOTE_NONE) >= quorum;
 }
 
 /* Of the clients that split the votes, the one with the smallest token retries: as far as the votes
  * tell, that is this client. All readers together count as the largest token. */
 static bool is_first_of_rivals(const struct step *s)
 {
-	for (int i = 0; i < s->policy->nodes; i++) {
-		const struct reply *a = &s->tally->ballot[i].reply;
+	const struct lock *lock = s->lock;
 
-		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct reply *a = &lock->tally.ballot[i].reply;
+
+		if (lock->tally.ballot[i].vote == VOTE_FOREIGN &&
 			token_is_ours(a->text, a->text_len) &&
-			(s->policy->is_shared || memcmp(a->text, s->token, TOKEN_ID_LEN) < 0))
+			(lock->policy.is_shared || memcmp(a->text, s->token, TOKEN_ID_LEN) < 0))
 			return false;
 	}
-	return tally_yes(s->tally) > 0;
+	return tally_yes(&lock->tally) > 0;
 }
 
 /* A client that tries twice has another token in its second attempt. Its rival, which tries twice
@@ -55,40 +58,41 @@ static bool is_first_of_rivals(const struct step *s)
  * the other for the first. So in a second attempt no client gives way before it has asked again. */
 static bool goes_on(const struct step *s, const struct rivals *r)
 {
-	return rivals_split_votes(s) &&
+	return rivals_split_votes(s->lock) &&
 	       (is_first_of_rivals(s) ||
-		       (r->is_second && r->retries == 0 && tally_yes(s->tally) > 0));
+		       (r->is_second && r->retries == 0 && tally_yes(&s->lock->tally) > 0));
 }
 
 /* Bit i: node i has not answered. */
-static unsigned silent_nodes(const struct step *s)
+static unsigned silent_nodes(const struct lock *lock)
 {
 	unsigned silent = 0;
 
-	for (int i = 0; i < s->policy->nodes; i++)
-		silent |= (unsigned)(s->tally->ballot[i].vote == VOTE_NONE) << i;
+	for (int i = 0; i < lock->policy.nodes; i++)
+		silent |= (unsigned)(lock->tally.ballot[i].vote == VOTE_NONE) << i;
 	return silent;
 }
 
 bool rivals_retry(
 	struct step *s, struct rivals *r, enum op op, usec asked_at, usec wait_until, usec *wake_at)
 {
+	struct lock *lock = s->lock;
 	unsigned refused = 0; /* bits: enum refused */
 	bool is_early, is_in_vain;
 	usec timeouts;
 
 	/* A node that cannot be asked again is no reason for a retry. */
-	for (int i = 0; i < s->policy->nodes; i++)
-		if (peer_is_ready(&s->peer[i]))
-			refused |= 1u << queue_refusal(s, i);
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (peer_is_ready(&lock->peer[i]))
+			refused |= 1u << reservation_refusal(lock, i);
 	is_early = refused >> REFUSED_EARLY & 1;
 	is_in_vain = refused >> REFUSED_IN_VAIN & 1;
 	timeouts = is_early ? EARLY_TIMEOUTS : RETRY_TIMEOUTS;
 	if (refused >> REFUSED_UNCLEAR & 1 &&
-		!step_grace_is_over(s, true, s->policy->node_timeout / 4, wake_at))
+		!step_grace_is_over(s, true, lock->policy.node_timeout / 4, wake_at))
 		return true;
 	if (!r->retry_at) {
-		if (s->now >= asked_at + timeouts * s->policy->node_timeout ||
+		if (s->now >= asked_at + timeouts * lock->policy.node_timeout ||
 			(!is_early && r->retries >= RETRIES_WAITING_MAX && s->now < wait_until) ||
 			(!is_early && !is_in_vain && !goes_on(s, r)))
 			return false;
@@ -96,31 +100,31 @@ bool rivals_retry(
 		r->retry_at = s->now;
 		if (!is_in_vain && !r->has_changed)
 			r->retry_at += usec_min(usec_max(RETRY_AFTER, s->now - asked_at),
-				s->policy->node_timeout / 4);
+				lock->policy.node_timeout / 4);
 		r->retries++;
 	}
 	if (s->now < r->retry_at) {
 		*wake_at = r->retry_at;
 		return true;
 	}
-	r->retry_at = s->tally->enough_at = 0;
+	r->retry_at = lock->tally.enough_at = 0;
 	r->has_changed = false;
-	r->silent = silent_nodes(s);
-	for (int i = 0; i < s->policy->nodes; i++)
-		if (s->tally->ballot[i].vote == VOTE_FOREIGN && peer_is_ready(&s->peer[i]))
-			peer_ask(s, i, op, waiter_watches(s),
-				queue_refusal(s, i) == REFUSED_IN_VAIN);
-	return tally_count(s->tally, VOTE_NONE) > 0;
+	r->silent = silent_nodes(lock);
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (lock->tally.ballot[i].vote == VOTE_FOREIGN && peer_is_ready(&lock->peer[i]))
+			peer_ask(s, i, op, waiter_watches(lock),
+				reservation_refusal(lock, i) == REFUSED_IN_VAIN);
+	return tally_count(&lock->tally, VOTE_NONE) > 0;
 }
 
 /* A node that did not know the script is asked twice, and its answer takes as much longer. */
-static usec asked_later(const struct step *s, unsigned nodes)
+static usec asked_later(const struct lock *lock, unsigned nodes)
 {
 	usec later = 0;
 
-	for (int i = 0; i < s->policy->nodes; i++)
+	for (int i = 0; i < lock->policy.nodes; i++)
 		if (nodes >> i & 1)
-			later = usec_max(later, s->peer[i].resent_after);
+			later = usec_max(later, lock->peer[i].resent_after);
 	return later;
 }
 
@@ -129,11 +133,13 @@ static usec asked_later(const struct step *s, unsigned nodes)
 bool rivals_are_heard(
 	const struct step *s, const struct rivals *r, int yes, int open, usec *wake_at)
 {
-	unsigned silent = silent_nodes(s) & ~r->silent;
-	usec grace = s->policy->node_timeout / 4;
+	struct lock *lock = s->lock;
+	unsigned silent = silent_nodes(lock) & ~r->silent;
+	usec grace = lock->policy.node_timeout / 4;
 
-	if (!rivals_split_votes(s))
-		return yes + open < policy_quorum(s->policy);
-	grace += asked_later(s, silent);
-	return silent == 0 || tally_grace_is_over(s->tally, s->now, true, grace, grace, wake_at);
+	if (!rivals_split_votes(lock))
+		return yes + open < policy_quorum(&lock->policy);
+	grace += asked_later(lock, silent);
+	return silent == 0 ||
+	       tally_grace_is_over(&lock->tally, s->now, true, grace, grace, wake_at);
 }

@@ -6,7 +6,7 @@
  *	rivals_retry()        then: true while this client retries refused nodes
  *	rivals_split_votes()  the votes are split: the release of the attempt wakes rivals
  *
- * acquire.c clears a struct rivals when an attempt begins. Nothing here fails.
+ * attempt.c clears a struct rivals when an attempt begins. Nothing here fails.
  */
 #ifndef LOCK_RIVALS_H
 #define LOCK_RIVALS_H
@@ -14,6 +14,7 @@
 #include "lock/event.h"
 #include "lock/tally.h"
 
+struct lock;
 struct step;
 
 struct rivals {
@@ -25,7 +26,7 @@ struct rivals {
 };
 
 /* Rivals have the votes, none of them has a majority: one can get it if the others release. */
-bool rivals_split_votes(const struct step *s);
+bool rivals_split_votes(const struct lock *lock);
 
 /* Rivals hear every node before they retry or give way, except nodes that are late. Without rivals:
  * a majority can no longer be reached with the `open` nodes. */
@@ -33,7 +34,7 @@ bool rivals_are_heard(
 	const struct step *s, const struct rivals *r, int yes, int open, usec *wake_at);
 
 /* Retries, with `op`, if the votes are split and this client is the first of its rivals; or if a
- * node's refusal is not final (queue_refusal()). False: the attempt has failed. */
+ * node's refusal is not final (reservation_refusal()). False: the attempt has failed. */
 bool rivals_retry(struct step *s, struct rivals *r, enum op op, usec asked_at, usec wait_until,
 	usec *wake_at);
 

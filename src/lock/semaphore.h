@@ -12,6 +12,7 @@
 
 #include "lock/event.h"
 
+struct lock;
 struct step;
 
 struct semaphore {
@@ -27,10 +28,10 @@ void semaphore_begin(struct step *s, int reserved);
 bool semaphore_moves_on(struct step *s, bool is_busy, usec wait_until);
 
 /* The attempt follows the one before without a pause. */
-bool semaphore_is_moving(const struct step *s);
+bool semaphore_is_moving(const struct lock *lock);
 
 /* A node named a free slot, but too many attempts have followed one another without a pause. */
-bool semaphore_has_next(const struct step *s);
+bool semaphore_has_next(const struct lock *lock);
 
 /* When the holder that refused us, or the first of the slots, expires. */
 usec semaphore_ends_in(const struct policy *p, const struct reply *reply);

@@ -1,33 +1,23 @@
 /*
  * step: the data that the modules of a lock share while one event is handled. Private to src/lock.
  *
- * lock_step() fills a struct step and hands it down. The modules read the time and the policy in
- * it, and append actions with step_act(). Each module writes its own part of the lock; several
- * modules also write to the tally.
+ * lock_step() fills a struct step and hands it down. The modules read the time and the lock in it,
+ * and append actions with step_act(). Each module writes its own part of the lock; several modules
+ * also write to the tally.
  */
 #ifndef LOCK_STEP_H
 #define LOCK_STEP_H
 
-#include "lock/event.h"
-#include "lock/tally.h"
+#include "lock/lock.h"
 
 #include <assert.h>
 
 struct step {
-	const struct policy *policy;
-	struct stamp *stamp;
-	struct tally *tally;
-	struct peer *peer; /* policy->nodes of them */
-	struct waiter *waiter;
-	struct semaphore *semaphore;
-	struct lock *lock; /* for lock.c and acquire.c */
+	struct lock *lock;
 
 	usec now;
-	usec wait_until; /* no attempt begins later */
 	uint64_t random;
 	const char *token;
-	bool is_held; /* the lock was held when the event came, and not yet released */
-	bool was_held; /* the lock was held when the event came, or earlier */
 	bool is_timeout; /* no I/O was pending: an answer that was not read by now is late */
 
 	struct update *up;
@@ -39,9 +29,22 @@ static inline struct action *step_act(struct step *s, enum action_kind kind, int
 	struct action *a = &s->up->action[s->up->count++];
 
 	assert(s->up->count <= ACTIONS_MAX);
-	*a = (struct action){
-		.kind = kind, .node = node, .round = s->stamp->round, .slot = s->stamp->slot};
+	*a = (struct action){.kind = kind,
+		.node = node,
+		.round = s->lock->stamp.round,
+		.slot = s->lock->stamp.slot};
 	return a;
+}
+
+/* Every vote is open again. */
+static inline void step_begin_round(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	lock->stamp.round++;
+	tally_begin(&lock->tally, s->now);
+	for (int i = 0; i < lock->policy.nodes; i++)
+		peer_begin_round(&lock->peer[i]);
 }
 
 /* tally_grace_is_over() for this lock: nodes that have not answered get a quarter of the node
@@ -49,7 +52,7 @@ static inline struct action *step_act(struct step *s, enum action_kind kind, int
 static inline bool step_grace_is_over(const struct step *s, bool enough, usec least, usec *wake_at)
 {
 	return tally_grace_is_over(
-		s->tally, s->now, enough, least, s->policy->node_timeout / 4, wake_at);
+		&s->lock->tally, s->now, enough, least, s->lock->policy.node_timeout / 4, wake_at);
 }
 
 #endif

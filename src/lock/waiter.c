@@ -14,9 +14,15 @@
 /* A client that waits for longer than this keeps only the connection to the queue node. */
 #define SHED_AFTER USEC_SEC
 
-static struct peer *queue_peer(const struct step *s)
+/* The lock is held, or was lost, and is not released yet. */
+static bool is_held(const struct lock *lock)
 {
-	return &s->peer[s->waiter->node];
+	return lock->phase >= PHASE_HELD && lock->phase < PHASE_RELEASE;
+}
+
+static const struct peer *queue_peer(const struct lock *lock)
+{
+	return &lock->peer[lock->waiter.node];
 }
 
 /* ---- reservations ---- */
@@ -34,12 +40,12 @@ static void copy_id(char id[TOKEN_ID_LEN + 1], const struct reply *reply)
  * reservation: any slot. */
 static void pass_on(struct step *s, int node, int key, int slot, const char *id)
 {
-	const struct peer *p = &s->peer[node];
+	const struct peer *p = &s->lock->peer[node];
 	struct action *a;
 
 	if (p->link != LINK_UP || peer_in_flight(p))
 		return;
-	memmove(s->waiter->unused, id, strlen(id) + 1);
+	memmove(s->lock->waiter.unused, id, strlen(id) + 1);
 	a = peer_queue(s, node, OP_HAND_OFF, key);
 	if (slot > 0)
 		a->slot = slot;
@@ -49,8 +55,8 @@ static void pass_on(struct step *s, int node, int key, int slot, const char *id)
  */
 static bool leave(struct step *s)
 {
-	struct waiter *w = s->waiter;
-	const struct peer *p = queue_peer(s);
+	struct waiter *w = &s->lock->waiter;
+	const struct peer *p = queue_peer(s->lock);
 
 	if (waiter_is_queued(w) && peer_in_flight(p) && !peer_is_late(p))
 		return false;
@@ -65,13 +71,13 @@ static bool leave(struct step *s)
 /* The key is reserved for us. */
 static void take_reservation(struct step *s, const struct event *ev, int key)
 {
-	struct waiter *w = s->waiter;
+	struct waiter *w = &s->lock->waiter;
 	const struct reply *reply = ev->reply;
 	/* A holder passes it on, at once or after the reply that it waits for. */
-	bool is_ours =
-		ev->node == w->node && key == w->key &&
-		(w->state == WAITER_LEAVING ||
-			(waiter_is_queued(w) && (!s->is_held || peer_in_flight(queue_peer(s)))));
+	bool is_ours = ev->node == w->node && key == w->key &&
+		       (w->state == WAITER_LEAVING ||
+			       (waiter_is_queued(w) &&
+				       (!is_held(s->lock) || peer_in_flight(queue_peer(s->lock)))));
 
 	if (!is_ours) {
 		char id[TOKEN_ID_LEN + 1];
@@ -89,16 +95,16 @@ static void take_reservation(struct step *s, const struct event *ev, int key)
 }
 
 /* Of several keys the one to wait for: as the queue node of the last one says, or else any node. */
-static int key_in_the_way(const struct step *s)
+static int key_in_the_way(const struct lock *lock)
 {
-	int node = peer_queue_node(s, s->waiter->busy_key), key = s->waiter->busy_key;
+	int node = peer_queue_node(lock, lock->waiter.busy_key), key = lock->waiter.busy_key;
 
 	assert(node >= 0); /* a node refused us */
-	if (s->tally->ballot[node].vote == VOTE_FOREIGN)
-		return s->tally->ballot[node].reply.key;
-	for (int i = s->policy->nodes - 1; i >= 0; i--)
-		if (s->tally->ballot[i].vote == VOTE_FOREIGN)
-			key = s->tally->ballot[i].reply.key;
+	if (lock->tally.ballot[node].vote == VOTE_FOREIGN)
+		return lock->tally.ballot[node].reply.key;
+	for (int i = lock->policy.nodes - 1; i >= 0; i--)
+		if (lock->tally.ballot[i].vote == VOTE_FOREIGN)
+			key = lock->tally.ballot[i].reply.key;
 	return key;
 }
 
@@ -108,7 +114,7 @@ static int key_in_the_way(const struct step *s)
  * at the next node. */
 static void queue_is_refused(struct step *s, const struct event *ev)
 {
-	struct waiter *w = s->waiter;
+	struct waiter *w = &s->lock->waiter;
 
 	w->silent |= 1u << ev->node;
 	if (ev->node != w->node)
@@ -124,25 +130,25 @@ static void queue_is_refused(struct step *s, const struct event *ev)
 
 /* A reservation was of no use: has the lock changed hands since the one before? A semaphore has
  * several holders, which refuse in turn. */
-static void count_vain(struct step *s)
+static void count_vain(struct lock *lock)
 {
-	struct waiter *w = s->waiter;
+	struct waiter *w = &lock->waiter;
 	int nodes;
-	struct reply holder = tally_holder(s->tally, &nodes);
+	struct reply holder = tally_holder(&lock->tally, &nodes);
 
 	w->in_vain++;
 	if (holder.vote == VOTE_NONE || holder.is_reserved ||
 		reply_same_text(&holder, &w->refused_by))
 		return;
-	if (!policy_has_slots(s->policy))
+	if (!policy_is_semaphore(&lock->policy))
 		w->in_vain = 1;
 	w->refused_by = holder;
 }
 
 /* The node did not know the script by its digest. */
-static void join_again(struct step *s, int node)
+static void join_again(struct lock *lock, int node)
 {
-	struct waiter *w = s->waiter;
+	struct waiter *w = &lock->waiter;
 
 	if (w->state == WAITER_JOINING && node == w->node)
 		w->state = WAITER_SUBSCRIBING;
@@ -150,7 +156,8 @@ static void join_again(struct step *s, int node)
 
 static void join_replied(struct step *s, const struct event *ev)
 {
-	struct waiter *w = s->waiter;
+	struct lock *lock = s->lock;
+	struct waiter *w = &lock->waiter;
 	const struct reply *reply = ev->reply;
 
 	/* The reply came so late that we have queued at another node. waiter_plan() returns to this
@@ -163,17 +170,17 @@ static void join_replied(struct step *s, const struct event *ev)
 		w->ticket = reply->ticket;
 	if (reply->vote != VOTE_YES) {
 		/* The key may have changed since the attempt. */
-		bool is_due = pace_is_watched(s) && w->retry_at <= s->now;
+		bool is_due = pace_is_watched(lock) && w->retry_at <= s->now;
 		bool is_foreign = reply_has_foreign_holder(reply);
 
 		w->met_foreign |= is_foreign;
 		/* Each release makes a reservation: elsewhere, these attempts would be too many. */
 		pace_schedule(s,
-			reply->is_reserved && pace_full_nodes(s)
+			reply->is_reserved && pace_full_nodes(lock)
 				? NEVER
-				: semaphore_ends_in(s->policy, reply),
-			(is_foreign || pace_has_foreign_holder(s)) && !pace_is_watched(s));
-		if (is_due || (waiter_watches(s) && !w->asked_to_watch))
+				: semaphore_ends_in(&lock->policy, reply),
+			(is_foreign || pace_has_foreign_holder(lock)) && !pace_is_watched(lock));
+		if (is_due || (waiter_watches(lock) && !w->asked_to_watch))
 			pace_retry_in(s, 0);
 		return;
 	}
@@ -184,7 +191,7 @@ static void join_replied(struct step *s, const struct event *ev)
 
 static void take_message(struct step *s, const struct event *ev)
 {
-	struct waiter *w = s->waiter;
+	struct waiter *w = &s->lock->waiter;
 	bool is_here = waiter_is_queued(w) && ev->node == w->node && ev->key == w->key;
 
 	switch (ev->wake) {
@@ -203,7 +210,7 @@ static void take_message(struct step *s, const struct event *ev)
 		pace_look_in(s, LOOK_FIRST);
 		break;
 	case WAKE_CHANGED:
-		if (!s->is_held)
+		if (!is_held(s->lock))
 			pace_retry_in(s, 0);
 		break;
 	case WAKE_REJOIN:
@@ -216,10 +223,10 @@ static void take_message(struct step *s, const struct event *ev)
 
 /* A late reply means: not at present. A node that was not connected in time for the attempt is as
  * good as the others. */
-static bool may_answer(const struct step *s, int node)
+static bool may_answer(const struct lock *lock, int node)
 {
-	const struct peer *p = &s->peer[node];
-	const struct ballot *b = &s->tally->ballot[node];
+	const struct peer *p = &lock->peer[node];
+	const struct ballot *b = &lock->tally.ballot[node];
 
 	if (peer_is_late(p))
 		return false;
@@ -229,16 +236,16 @@ static bool may_answer(const struct step *s, int node)
 
 /* The node to queue at; -1: none answers. All clients must find the same one: so a node that has
  * not answered yet is worth waiting for, but not worth leaving a queue for. */
-static int find_queue(const struct step *s)
+static int find_queue(const struct lock *lock)
 {
-	const struct waiter *w = s->waiter;
+	const struct waiter *w = &lock->waiter;
 
-	for (int n = 0; n < s->policy->nodes; n++) {
-		int i = s->policy->order[w->busy_key][n];
-		enum vote vote = s->tally->ballot[i].vote;
+	for (int n = 0; n < lock->policy.nodes; n++) {
+		int i = lock->policy.order[w->busy_key][n];
+		enum vote vote = lock->tally.ballot[i].vote;
 		bool has_answered = vote != VOTE_NONE && vote != VOTE_ABSENT;
 
-		if (!may_answer(s, i) || w->silent >> i & 1)
+		if (!may_answer(lock, i) || w->silent >> i & 1)
 			continue;
 		if (has_answered || w->state == WAITER_OFF || i == w->node)
 			return i;
@@ -248,11 +255,12 @@ static int find_queue(const struct step *s)
 
 static void queue(struct step *s, usec *wake_at)
 {
-	struct waiter *w = s->waiter;
+	struct lock *lock = s->lock;
+	struct waiter *w = &lock->waiter;
 	const struct peer *p;
 	int node;
 
-	if (w->state != WAITER_OFF && queue_peer(s)->link == LINK_DOWN) {
+	if (w->state != WAITER_OFF && queue_peer(lock)->link == LINK_DOWN) {
 		if (waiter_is_queued(w))
 			w->look_at =
 				s->now + (usec)(s->random % (uint64_t)(pace_crowd_spread(w) + 1));
@@ -263,7 +271,7 @@ static void queue(struct step *s, usec *wake_at)
 		*wake_at = usec_min(*wake_at, w->look_at);
 		return;
 	}
-	node = find_queue(s);
+	node = find_queue(lock);
 	if (node < 0) {
 		pace_retry_in(s, pace_retry_delay(s));
 		return;
@@ -275,7 +283,7 @@ static void queue(struct step *s, usec *wake_at)
 		w->node = node;
 		w->key = w->busy_key;
 	}
-	p = queue_peer(s);
+	p = queue_peer(lock);
 	if (p->link == LINK_DOWN)
 		peer_open(s, node);
 	if (p->link != LINK_UP || p->asked)
@@ -295,12 +303,12 @@ static void queue(struct step *s, usec *wake_at)
  * in the order ask all nodes every second or two. */
 static void shed_connections(struct step *s, usec *wake_at)
 {
-	const struct waiter *w = s->waiter;
+	const struct waiter *w = &s->lock->waiter;
 
 	if (!waiter_is_queued(w) || (w->rank <= 1 && !w->full))
 		return;
-	for (int i = 0; i < s->policy->nodes; i++) {
-		const struct peer *p = &s->peer[i];
+	for (int i = 0; i < s->lock->policy.nodes; i++) {
+		const struct peer *p = &s->lock->peer[i];
 
 		if (i == w->node || p->link != LINK_UP || peer_in_flight(p))
 			continue;
@@ -315,9 +323,9 @@ static void shed_connections(struct step *s, usec *wake_at)
 
 static void make_id(struct step *s)
 {
-	char *id = s->waiter->id;
+	char *id = s->lock->waiter.id;
 
-	id[0] = s->policy->is_shared ? 'r' : 'w';
+	id[0] = s->lock->policy.is_shared ? 'r' : 'w';
 	for (int i = 1; i < WAITER_ID_LEN; i++)
 		id[i] = "0123456789abcdef"[s->random >> 4 * (WAITER_ID_LEN - 1 - i) & 15];
 	id[WAITER_ID_LEN] = '\0';
@@ -325,24 +333,26 @@ static void make_id(struct step *s)
 
 void waiter_begin(struct step *s)
 {
-	struct waiter *w = s->waiter;
+	struct waiter *w = &s->lock->waiter;
 
 	if (!w->id[0])
 		make_id(s);
 	w->used_reservation = w->is_woken;
-	w->asked_to_watch = waiter_watches(s);
+	w->asked_to_watch = waiter_watches(s->lock);
 	w->is_woken = false;
 	w->silent = 0;
 }
 
-bool waiter_watches(const struct step *s)
+bool waiter_watches(const struct lock *lock)
 {
-	return s->waiter->met_foreign && s->waiter->rank == 0 && !policy_has_slots(s->policy);
+	return lock->waiter.met_foreign && lock->waiter.rank == 0 &&
+	       !policy_is_semaphore(&lock->policy);
 }
 
 void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 {
-	struct waiter *w = s->waiter;
+	struct lock *lock = s->lock;
+	struct waiter *w = &lock->waiter;
 
 	w->tries += !is_moving;
 	w->leaves_at = is_busy ? NEVER : usec_min(w->leaves_at, s->now + OUTAGE_MAX);
@@ -351,17 +361,18 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 	w->look_at = s->now;
 	if (is_busy) {
 		if (w->used_reservation)
-			count_vain(s);
-		w->busy_key = key_in_the_way(s);
-		w->met_foreign |= pace_has_foreign_holder(s);
+			count_vain(lock);
+		w->busy_key = key_in_the_way(lock);
+		w->met_foreign |= pace_has_foreign_holder(lock);
 		/* The reservation was of no use. If that is because of another key, moving to its
 		 * queue passes the reservation on. Another program obeys no reservation: try again
 		 * while this one lasts. */
 		if (!w->is_woken && w->busy_key == w->key && !w->met_foreign)
 			w->reservation[w->key][0] = '\0';
 		/* OP_JOIN, which follows at once, says more. */
-		if (w->state != WAITER_POLLS && !semaphore_has_next(s)) {
-			pace_schedule(s, NEVER, pace_has_foreign_holder(s) && !pace_is_watched(s));
+		if (w->state != WAITER_POLLS && !semaphore_has_next(lock)) {
+			pace_schedule(
+				s, NEVER, pace_has_foreign_holder(lock) && !pace_is_watched(lock));
 			w->look_at = s->now;
 		}
 	} else {
@@ -376,13 +387,14 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 
 bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)
 {
-	struct waiter *w = s->waiter;
-	const struct peer *p = queue_peer(s);
+	struct lock *lock = s->lock;
+	struct waiter *w = &lock->waiter;
+	const struct peer *p = queue_peer(lock);
 	/* Without the queue node's reply, the attempt would have to leave that node out. */
 	bool is_asking = (w->state == WAITER_SUBSCRIBING || w->state == WAITER_JOINING) &&
 			 p->asked && !peer_is_late(p);
 
-	if (!is_asking && s->now >= usec_min(w->retry_at, s->wait_until)) {
+	if (!is_asking && s->now >= usec_min(w->retry_at, lock->wait_until)) {
 		/* A late reply would not be about this attempt any more. */
 		if (w->state == WAITER_SUBSCRIBING || w->state == WAITER_JOINING)
 			w->state = WAITER_OFF;
@@ -396,20 +408,20 @@ bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)
 		*wake_at = usec_min(*wake_at, w->leaves_at);
 	shed_connections(s, wake_at);
 	if (!is_asking)
-		*wake_at = usec_min(*wake_at, usec_min(w->retry_at, s->wait_until));
+		*wake_at = usec_min(*wake_at, usec_min(w->retry_at, lock->wait_until));
 	return false;
 }
 
 void waiter_held(struct step *s)
 {
-	struct waiter *w = s->waiter;
-	enum vote vote = s->tally->ballot[w->node].vote;
+	struct waiter *w = &s->lock->waiter;
+	enum vote vote = s->lock->tally.ballot[w->node].vote;
 
 	if (!waiter_is_queued(w) || vote == VOTE_NONE)
 		return;
 	/* The node that grants the key takes us out of the queue, and the reservation with it. */
 	if (vote == VOTE_YES && !w->is_woken &&
-		(!w->used_reservation || w->slot == 0 || w->slot == s->stamp->slot))
+		(!w->used_reservation || w->slot == 0 || w->slot == s->lock->stamp.slot))
 		w->state = WAITER_OFF;
 	else
 		(void)leave(s);
@@ -417,8 +429,8 @@ void waiter_held(struct step *s)
 
 bool waiter_leave(struct step *s)
 {
-	struct waiter *w = s->waiter;
-	const struct peer *p = queue_peer(s);
+	struct waiter *w = &s->lock->waiter;
+	const struct peer *p = queue_peer(s->lock);
 
 	if (!(waiter_is_queued(w) || w->state == WAITER_LEAVING) || p->link != LINK_UP ||
 		peer_is_late(p))
@@ -447,26 +459,26 @@ static bool tells_of_waiters(const struct event *ev)
 }
 
 /* Clients that queue at another node see the queue otherwise. */
-static void note_waiters(struct step *s, const struct event *ev)
+static void note_waiters(struct lock *lock, const struct event *ev)
 {
-	struct waiter *w = s->waiter;
+	struct waiter *w = &lock->waiter;
 
-	for (int key = 0; key < s->policy->keys; key++)
-		if (ev->node == peer_queue_node(s, key))
+	for (int key = 0; key < lock->policy.keys; key++)
+		if (ev->node == peer_queue_node(lock, key))
 			w->awaited = (w->awaited & ~(1u << key)) | (ev->reply->waiters & 1u << key);
 }
 
 static void take_reply(struct step *s, const struct event *ev)
 {
 	if (ev->op == OP_JOIN && reply_lacks_script(ev->reply))
-		join_again(s, ev->node);
+		join_again(s->lock, ev->node);
 	else if ((ev->op == OP_SUBSCRIBE || ev->op == OP_JOIN) && ev->reply->vote == VOTE_ABSENT)
 		queue_is_refused(s, ev);
 	else if (ev->op == OP_JOIN)
 		join_replied(s, ev);
 	if (tells_of_waiters(ev))
-		note_waiters(s, ev);
-	if (s->is_held)
+		note_waiters(s->lock, ev);
+	if (is_held(s->lock))
 		waiter_held(s);
 }
 

@@ -34,6 +34,7 @@
 #include "base/token.h"
 #include "lock/event.h"
 
+struct lock;
 struct step;
 
 /* "r" or "w", for a reader or a writer, and 16 hexadecimal digits. */
@@ -102,7 +103,7 @@ void waiter_begin(struct step *s);
 /* The requests of an attempt ask the nodes to tell when the key changes: its holder wakes no
  * waiter.
  */
-bool waiter_watches(const struct step *s);
+bool waiter_watches(const struct lock *lock);
 
 /* The attempt failed. is_busy: a majority answered, and refused. is_moving: the next one follows at
  * once, for another slot or with more nodes. */

@@ -74,8 +74,8 @@ static void build_request(struct session *s, const struct action *a, struct requ
 	const struct key_list queue_key = ONE_KEY(s->keys->key[a->key]);
 	const struct lock_ref ref = {
 		.keys = a->op == OP_JOIN || a->is_leaving ? &queue_key : s->keys,
-		.slots = policy->slots,
-		.slot = policy_has_slots(policy) ? a->slot : 0,
+		.limit = policy->limit,
+		.slot = policy_is_semaphore(policy) ? a->slot : 0,
 		.token = token_for(s, a),
 		.token_len = writes_token(a->op) ? 0 : TOKEN_ID_LEN,
 		.held = s->held,
@@ -109,7 +109,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 	};
 
 	if (a->op == OP_SUBSCRIBE)
-		request_subscribe(r, queue_key.key[0], policy->slots, lock->waiter.id);
+		request_subscribe(r, queue_key.key[0], policy->limit, lock->waiter.id);
 	else
 		request_script(r, a->op, &ref, &args);
 }
@@ -252,7 +252,7 @@ static bool read_wake(struct session *s, struct event *ev)
 	bool is_wanted;
 
 	ev->reply = &s->pool.reply;
-	if (!push_wake(push, s->keys, s->lock.policy.slots, s->lock.waiter.id, &ev->key, &ev->wake,
+	if (!push_wake(push, s->keys, s->lock.policy.limit, s->lock.waiter.id, &ev->key, &ev->wake,
 		    &s->pool.reply))
 		return false;
 	if (ev->wake != WAKE_CHANGED)

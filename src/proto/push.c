@@ -132,7 +132,7 @@ static bool read_reservation(const struct push *push, struct reply *reply)
 		return false;
 	if (len > 0) {
 		memcpy(digits, at + 1, len - 1);
-		if (*at != '#' || !text_number(digits, 1, SLOTS_MAX, &slot))
+		if (*at != '#' || !text_number(digits, 1, LIMIT_MAX, &slot))
 			return false;
 	}
 	*reply = (struct reply){.vote = VOTE_YES, .slot = (int)slot, .text_len = TOKEN_ID_LEN};

@@ -193,9 +193,9 @@ static bool take_item(struct items *items, int64_t item, const struct resp_item 
 		[REPLY_SHARED] = 1,
 		[REPLY_UNGUARDED] = 1,
 		[REPLY_FENCE] = FENCE_MAX,
-		[REPLY_SLOT] = SLOTS_MAX,
+		[REPLY_SLOT] = LIMIT_MAX,
 		[REPLY_RANK] = INT_MAX,
-		[REPLY_LIMIT] = SLOTS_MAX,
+		[REPLY_LIMIT] = LIMIT_MAX,
 	};
 	bool is_text = item == REPLY_TEXT || item == REPLY_RUN_ID;
 

@@ -77,10 +77,10 @@ static void begin_script(struct request *r, enum op op, const struct lock_ref *l
 
 static void push_slots(struct request *r, const struct lock_ref *lock)
 {
-	if (lock->slot > 0 && lock->slots == 0)
+	if (lock->slot > 0 && lock->limit == 0)
 		push(r, SLOTS_UNKNOWN);
 	else
-		push_number(r, lock->slots > 1 ? lock->slots : 0);
+		push_number(r, lock->limit > 1 ? lock->limit : 0);
 }
 
 /* ---- the table of operations ---- */

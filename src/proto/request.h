@@ -42,7 +42,7 @@ struct request {
 struct lock_ref {
 	const struct key_list *keys;
 	int slot; /* of a semaphore, from 1 on; 0: no semaphore */
-	int slots; /* of a semaphore: the client's limit; 0: as the node recorded it */
+	int limit; /* of a semaphore: the client's; 0: as the node recorded it */
 	const char *token;
 	size_t token_len; /* 0: the token ends with its NUL. TOKEN_ID_LEN suffices for each request
 			     that writes no token */

@@ -31,11 +31,6 @@ static bool is_answer(const struct reply *a)
 	return a->vote != VOTE_NONE && a->vote != VOTE_ABSENT;
 }
 
-bool trial_is_essential(enum trial trial)
-{
-	return trial != TRIAL_SUBSCRIBE && trial != TRIAL_JOIN && trial != TRIAL_SCAN;
-}
-
 /* ---- one node ---- */
 
 static bool is_master(const struct server_info *info)
@@ -80,7 +75,7 @@ static void judge_role(struct diagnosis *d, int node, const struct server_info *
 /* Does the server refuse every request? */
 static bool is_refused(const struct node_facts *p)
 {
-	return problem_is(&p->trial[TRIAL_ACQUIRE], REASON_SERVER);
+	return reply_is_absent(&p->trial[TRIAL_ACQUIRE], REASON_SERVER);
 }
 
 /* Compares two nodes. The later node gets the finding, unless it is the master. False: both are the
@@ -140,7 +135,7 @@ static bool judge_identity(
 	for (int i = 0; i < node; i++)
 		if (!compare(d, node, i, s, facts))
 			return false;
-	if (problem_is(&facts[node].informed, REASON_SERVER) && !is_refused(&facts[node]))
+	if (reply_is_absent(&facts[node].informed, REASON_SERVER) && !is_refused(&facts[node]))
 		finding_add(d, node, SEVERITY_WARNING, "info",
 			"remove 'rename-command INFO' from redis.conf, and restart",
 			"does not answer INFO: most checks were not possible");
@@ -206,10 +201,10 @@ static void judge_persistence(
 	char user[300], fix[400] = "";
 
 	utf8_escape(user, sizeof(user), rights_user(s, node), strlen(rights_user(s, node)));
-	if (problem_is(&p->fsync, REASON_NOPERM))
+	if (reply_is_absent(&p->fsync, REASON_NOPERM))
 		snprintf(fix, sizeof(fix), "ACL SETUSER %s +config|get", user);
-	if (problem_is(&p->fsync, REASON_NOPERM) ||
-		(problem_is(&p->fsync, REASON_SERVER) && !is_refused(p)))
+	if (reply_is_absent(&p->fsync, REASON_NOPERM) ||
+		(reply_is_absent(&p->fsync, REASON_SERVER) && !is_refused(p)))
 		finding_add(d, node, SEVERITY_NOTE, "config", fix,
 			"does not permit CONFIG GET appendfsync: not all checks were possible");
 	if (guard_time(s) == 0 && info->log == 0)
@@ -525,7 +520,7 @@ void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct
 	for (int i = 0; i < s->nodes.count; i++)
 		d->usable += d->is_usable[i];
 	judge_times(d, s);
-	if (option_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE)
+	if (settings_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE)
 		finding_add(d, -1, SEVERITY_WARNING, "default-nodes",
 			"name three or five independent servers with --nodes or REDLOCK_NODES",
 			"no nodes are named: " DEFAULT_NODES " is asked");

@@ -14,11 +14,6 @@
 
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-bool problem_is(const struct reply *a, enum reason reason)
-{
-	return a->vote == VOTE_ABSENT && a->reason == reason;
-}
-
 static const struct {
 	const char *id;
 	bool is_final; /* any other request would fail in the same way */
@@ -219,7 +214,7 @@ const char *problem_memory_fix(char dst[64], const struct server_info *info)
 static void append_source(
 	char *dst, size_t size, size_t *used, const struct settings *s, const struct node *node)
 {
-	const struct source *text = option_source(s, offsetof(struct settings, password));
+	const struct source *text = settings_source(s, offsetof(struct settings, password));
 	char shown[200];
 
 	if (!node->password[0] && !node->password_file)

@@ -2,8 +2,8 @@
  * problem: the one table of nodes' problems: for each reason a stable id, and the fix. doctor's
  * findings (problem_add()) and the hints after a refused lock (report_remedy()) are made of it.
  *
- * Calling sequence: ask with problem_is() or problem_is_final() about a reply that is ABSENT. Then
- * add the finding for its reason with problem_add(), or write the fix with problem_fix().
+ * Calling sequence: ask with reply_is_absent() or problem_is_final() about a reply that is ABSENT.
+ * Then add the finding for its reason with problem_add(), or write the fix with problem_fix().
  *
  * The functions keep nothing and cannot fail.
  */
@@ -14,9 +14,6 @@
 #include "lock/reply.h"
 #include "report/finding.h"
 #include "report/server_info.h"
-
-/* Is the reply ABSENT for this reason? */
-bool problem_is(const struct reply *a, enum reason reason);
 
 /* Would every other request to the node fail in the same way? */
 bool problem_is_final(const struct reply *a);

@@ -80,10 +80,10 @@ const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 		line_held_key(&l, &lock->tally, keys);
 		line_add(&l, " is busy: ");
 		if (lock_other_limit(lock) > 0) {
-			line_limits(&l, lock_other_limit(lock), lock->policy.slots);
+			line_limits(&l, lock_other_limit(lock), lock->policy.limit);
 			line_add(&l, ": one slot is ");
-		} else if (policy_has_slots(&lock->policy)) {
-			line_add(&l, "its %d slots are taken, ", lock->policy.slots);
+		} else if (policy_is_semaphore(&lock->policy)) {
+			line_add(&l, "its %d slots are taken, ", lock->policy.limit);
 			line_lock(&l, lock, keys);
 			line_add(&l, " ");
 		}

@@ -33,10 +33,10 @@ const char *report_holder(
 	if (lock_other_limit(lock) > 0) {
 		line_held_key(&l, &lock->tally, keys);
 		line_add(&l, " is ");
-		line_limits(&l, lock_other_limit(lock), lock->policy.slots);
+		line_limits(&l, lock_other_limit(lock), lock->policy.limit);
 		line_add(&l, ": one slot is ");
-	} else if (policy_has_slots(&lock->policy)) {
-		line_add(&l, "the %d slots of ", lock->policy.slots);
+	} else if (policy_is_semaphore(&lock->policy)) {
+		line_add(&l, "the %d slots of ", lock->policy.limit);
 		line_held_key(&l, &lock->tally, keys);
 		line_add(&l, " are taken, ");
 		line_lock(&l, lock, keys);

@@ -2,8 +2,7 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
-#include "report/diagnosis.h"
-#include "report/problem.h"
+#include "report/facts.h"
 #include "report/report.h"
 
 #include <assert.h>
@@ -79,21 +78,21 @@ static bool is_denied(const struct node_facts *p, const char *name)
 	/* The fix for redlock's own keys has those of doctor. */
 	if (name[0] == '~')
 		return strcmp(name, "~") == 0 ? lacks_own : lacks_doctor && !lacks_own;
-	if (problem_is(subscribed, REASON_NOPERM) &&
+	if (reply_is_absent(subscribed, REASON_NOPERM) &&
 		strcmp(name, names_command ? "subscribe" : channels) == 0)
 		return true;
 	if (name[0] == '&')
 		return strcmp(name, channels) == 0 && a->vote == VOTE_YES && has_word(a->text, "&");
 	/* A script cannot try these. */
 	if (strcmp(name, "evalsha") == 0)
-		return problem_is(&p->digest, REASON_NO_DIGESTS) &&
+		return reply_is_absent(&p->digest, REASON_NO_DIGESTS) &&
 		       strncmp(p->digest.text, "NOPERM", 6) == 0;
 	if (strcmp(name, "client|tracking") == 0)
-		return problem_is(&p->tracking, REASON_NOPERM);
+		return reply_is_absent(&p->tracking, REASON_NOPERM);
 	if (strcmp(name, "client|caching") == 0)
-		return problem_is(&p->caching, REASON_NOPERM);
+		return reply_is_absent(&p->caching, REASON_NOPERM);
 	/* The EVAL itself was refused. */
-	if (problem_is(a, REASON_NOPERM))
+	if (reply_is_absent(a, REASON_NOPERM))
 		return strcmp(name, "eval") == 0 && !lacks_doctor;
 	return a->vote == VOTE_YES && has_word(a->text, name);
 }
@@ -114,7 +113,8 @@ const char *rights_user(const struct settings *s, int node)
 bool rights_lacks_key(const struct reply *a)
 {
 	/* The name of the user is in the text, too. */
-	return problem_is(a, REASON_NOPERM) && strstr(a->text, "key") && !strstr(a->text, " run ");
+	return reply_is_absent(a, REASON_NOPERM) && strstr(a->text, "key") &&
+	       !strstr(a->text, " run ");
 }
 
 /* The longest key pattern that a fix shows; instead of a longer one it shows KEY. */
@@ -296,7 +296,7 @@ static void judge_refusals(struct diagnosis *d, int node, const struct settings 
 		enum severity severity =
 			trial_is_essential((enum trial)i) ? SEVERITY_ERROR : SEVERITY_WARNING;
 
-		if (!problem_is(a, REASON_NOPERM) || found == SEVERITY_ERROR)
+		if (!reply_is_absent(a, REASON_NOPERM) || found == SEVERITY_ERROR)
 			continue;
 		if (found != SEVERITIES && (i > TRIAL_EXTEND || !strstr(a->text, " run ")))
 			continue;

@@ -2,7 +2,7 @@
  * rights: the findings about a user's ACL, and the rules that fix them.
  *
  * Calling sequence: send rights_script (proto/scripts.h) with EVAL and one key of doctor's own, try
- * the requests of enum trial, and store the replies in struct node_facts (report/diagnosis.h); then
+ * the requests of enum trial, and store the replies in struct node_facts (report/facts.h); then
  * rights_judge().
  */
 #ifndef REPORT_RIGHTS_H

@@ -52,7 +52,7 @@ static void check_answer(const struct reply *a, int keys)
 	FUZZ_CHECK(a->vote != VOTE_ABSENT || a->reason != REASON_NONE);
 	FUZZ_CHECK(a->text_len < sizeof(a->text) && memchr(a->text, '\0', sizeof(a->text)));
 	FUZZ_CHECK(memchr(a->run_id, '\0', sizeof(a->run_id)));
-	FUZZ_CHECK(a->key >= 0 && a->key < keys && a->slot >= 0 && a->slot <= SLOTS_MAX);
+	FUZZ_CHECK(a->key >= 0 && a->key < keys && a->slot >= 0 && a->slot <= LIMIT_MAX);
 	FUZZ_CHECK(a->pttl >= 0 && a->fence >= 0 && a->fence <= FENCE_MAX);
 	for (int op = OP_NONE + 1; op < OP_COUNT; op++)
 		fuzz_check_clean(report_reply(text, &some_nodes()->node[0], (enum op)op, a, 0));
@@ -172,7 +172,7 @@ static void hear_push(struct heard *h, const struct push *push)
 		return;
 	FUZZ_CHECK(key >= 0 && key < 3);
 	FUZZ_CHECK(wake != WAKE_RESERVED || a.text_len == TOKEN_ID_LEN);
-	FUZZ_CHECK(a.slot >= 0 && a.slot <= SLOTS_MAX);
+	FUZZ_CHECK(a.slot >= 0 && a.slot <= LIMIT_MAX);
 }
 
 static void hear(struct conn *c, struct heard *h)
@@ -572,7 +572,7 @@ static void wake_one(struct play *p, int node, struct bytes *b)
 	uint8_t byte = fuzz_byte(b);
 
 	memcpy(a.text, some_id, sizeof(some_id));
-	a.slot = p->policy.slots > 1 ? byte / 16 : 0;
+	a.slot = p->policy.limit > 1 ? byte / 16 : 0;
 	p->event.kind = EV_WAKE;
 	p->event.node = node;
 	p->event.key = byte % p->policy.keys;
@@ -657,7 +657,7 @@ void fuzz_votes(const uint8_t *data, size_t len)
 		.keys = kind & 64  ? KEYS_MAX - size / 4 % 8
 			: kind & 1 ? 1 + size / 4 % 3
 				   : 1,
-		.slots = kind & 65 ? 0 : size / 4 % 4,
+		.limit = kind & 65 ? 0 : size / 4 % 4,
 		.ttl = 10 * USEC_SEC,
 		.drift = USEC_SEC,
 		.node_timeout = USEC_SEC / 10,

@@ -2,7 +2,7 @@
 #include "fuzz/fuzz.h"
 
 #include "cli/complete.h"
-#include "cli/config.h"
+#include "cli/config_file.h"
 #include "cli/node.h"
 #include "cli/option.h"
 #include "lock/lock.h"
@@ -83,6 +83,7 @@ static void check_settings(const struct settings *s)
 {
 	static struct lock lock;
 	struct policy policy;
+	char names[REQUEST_KEY_MAX + 1], keys[REQUEST_KEY_MAX + 1];
 	size_t together = 0;
 
 	FUZZ_CHECK(s->nodes.count >= 1 && s->nodes.count <= NODES_MAX);
@@ -91,8 +92,10 @@ static void check_settings(const struct settings *s)
 	/* Their text is the keys; that of the names has the same length without the format. */
 	for (int i = 0; i < s->keys.count; i++)
 		together += strlen(s->keys.key[i]) + 1;
-	FUZZ_CHECK(s->keys.count == 0 || strlen(s->key) + 1 == together);
-	FUZZ_CHECK(!s->key == !s->names && (!s->key || strlen(s->names) <= strlen(s->key)));
+	settings_text(names, &s->names);
+	settings_text(keys, &s->keys);
+	FUZZ_CHECK(s->keys.count == 0 || strlen(keys) + 1 == together);
+	FUZZ_CHECK(s->names.count == s->keys.count && strlen(names) <= strlen(keys));
 	policy = settings_policy(s);
 	/* It asserts its requirements. */
 	if (opens_lock(s->command))
@@ -155,7 +158,7 @@ void fuzz_options(const uint8_t *data, size_t len)
 void fuzz_config(const uint8_t *data, size_t len)
 {
 	static struct settings s;
-	static struct config c;
+	static struct config_file c;
 	struct bytes b = {data, data + len};
 	char *profile = fuzz_line(&b, 40), shown[8192], *text;
 	char *argv[] = {"-k", "key", "--profile", profile, "true", NULL}, *envp[] = {NULL};
@@ -168,13 +171,14 @@ void fuzz_config(const uint8_t *data, size_t len)
 	text[left] = '\0';
 	memset(&c, 0, sizeof(c)); /* it points into the text of the last run */
 	settings_init(&s, COMMAND_RUN);
-	if (options_read(&s, 0, argv, envp, &e) < 0 || config_parse(&c, "file", text, left, &e) < 0)
+	if (options_read(&s, 0, argv, envp, &e) < 0 ||
+		config_file_parse(&c, "file", text, left, &e) < 0)
 		check_err(&e);
 	else if (options_read_config(&s, &c, &e) < 0 || settings_finish(&s, &e) < 0)
 		check_err(&e);
 	else
 		check_settings(&s);
-	config_profiles(&c, shown, sizeof(shown));
+	config_file_profiles(&c, shown, sizeof(shown));
 	fuzz_check_clean(shown);
 	for (int i = 0; i < option_rows_count; i++)
 		if (option_is_of(&option_rows[i], COMMAND_CONFIG) &&

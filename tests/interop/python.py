@@ -14,7 +14,7 @@ def django_redis(socket):
     from django.conf import settings
 
     backend = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "unix://" + socket}
-    settings.configure(CACHES={"default": backend})
+    settings.setup(CACHES={"default": backend})
     from django.core.cache import cache
 
     return cache.lock

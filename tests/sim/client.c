@@ -119,7 +119,7 @@ void client_deadline(struct client *c, uint32_t id)
 /* The places of a client: its slot, or all its keys. */
 static unsigned places_of(const struct client *c)
 {
-	return world.slots > 1 ? 1u << (c->session.lock.stamp.slot - 1) : c->keys;
+	return world.limit > 1 ? 1u << (c->session.lock.stamp.slot - 1) : c->keys;
 }
 
 /* True time at which its token's first key or reader entry on the node expires; 0: one is missing.
@@ -257,21 +257,21 @@ static void check_exclusion(const struct client *c)
 		/* Readers may overlap in any number. */
 		if (other->window_is_shared && c->policy.is_shared)
 			continue;
-		if (world.slots == 1 && !(other->window_places & places_of(c)))
+		if (world.limit == 1 && !(other->window_places & places_of(c)))
 			continue;
 		holders++;
-		if (other->policy.slots != c->policy.slots && world.exclusion_is_promised)
+		if (other->policy.limit != c->policy.limit && world.exclusion_is_promised)
 			breach("limits", "c%d has a slot of %d, and c%d has one of %d", c->id,
-				c->policy.slots, i, other->policy.slots);
+				c->policy.limit, i, other->policy.limit);
 		if (!(other->window_places & places_of(c)))
 			continue;
 		world.overlaps++;
 		if (world.exclusion_is_promised)
 			breach("exclusion", "c%d has it, and c%d has it too", c->id, i);
 	}
-	if (holders >= usec_max(c->policy.slots, 1) && world.exclusion_is_promised)
+	if (holders >= usec_max(c->policy.limit, 1) && world.exclusion_is_promised)
 		breach("exclusion", "c%d has a slot of %d, and %d others have too", c->id,
-			c->policy.slots, holders);
+			c->policy.limit, holders);
 }
 
 /* With --fair, no client that holds the lock alone overtakes a client that queued before it. */
@@ -371,7 +371,7 @@ static void check_fence(struct client *c)
 			world.newest_fence[i] = fence;
 	}
 	for (int i = 0; i < world.clients; i++)
-		if (i != c->id && world.slots == 1 && world.client[i]->keys & c->keys &&
+		if (i != c->id && world.limit == 1 && world.client[i]->keys & c->keys &&
 			world.client[i]->fence == fence &&
 			!(c->policy.is_shared && world.client[i]->fence_is_shared))
 			breach("fence", "c%d has number %lld, and c%d had it too", c->id,
@@ -603,7 +603,7 @@ static void check_pending(const struct client *c, int node, int slot)
 	if (!knows_of_key(c, node, slot))
 		return;
 	if (!m->pending || !node_is_token(value, s->sent_token[node]) ||
-		(world.slots > 1 && m->slot != slot + 1))
+		(world.limit > 1 && m->slot != slot + 1))
 		breach("pending", "c%d left its key on n%d, and has no record", c->id, node);
 	else if (node_key_ends(n, slot, s) >
 		 true_time(c, m->pending_until) + late_by * 6 / 5 + 2 * USEC_MSEC)
@@ -776,7 +776,7 @@ static bool run_once(struct client *c)
 	int rc;
 
 	c->sessions++;
-	c->policy.is_shared = world.slots == 1 && draw_percent(world.readers_percent);
+	c->policy.is_shared = world.limit == 1 && draw_percent(world.readers_percent);
 	/* Some take over: the newest is the first. Not drawn. */
 	c->policy.ticket = !world.is_fair && (world.seed + c->sessions) % 8 == 0 ? TICKET_FIRST : 0;
 	snprintf(owner, sizeof(owner), "c%d.%u", c->id, c->sessions);

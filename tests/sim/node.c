@@ -178,7 +178,7 @@ void node_forget_waiters(struct sim_node *n)
 
 static const char *name_of(int i)
 {
-	return world.slots > 1 ? slot_names[i] : key_names[i];
+	return world.limit > 1 ? slot_names[i] : key_names[i];
 }
 
 void node_delete(struct sim_node *n, int i)
@@ -209,7 +209,7 @@ static const struct server_entry *entry(const struct sim_node *n, int number)
 
 static const struct server_entry *lock_entry(const struct sim_node *n, int i)
 {
-	return entry(n, world.slots > 1 ? key.slot[i] : key.lock[i]);
+	return entry(n, world.limit > 1 ? key.slot[i] : key.lock[i]);
 }
 
 const char *node_value(const struct sim_node *n, int i)
@@ -325,7 +325,7 @@ usec node_token_ends(const struct sim_node *n, int i, const char *token)
 usec node_reserved_until(const struct sim_node *n, int i)
 {
 	const struct server_entry *e =
-		entry(n, world.slots > 1 ? key.reserved_slot[i] : key.reserved[i]);
+		entry(n, world.limit > 1 ? key.reserved_slot[i] : key.reserved[i]);
 
 	return e ? true_end(n, e->ends) : 0;
 }
@@ -619,8 +619,8 @@ void node_revoke(struct sim_node *n, int i)
 	snprintf(value, sizeof(value), "%.300s", e->value);
 	request_script(&r, OP_REVOKE,
 		&(struct lock_ref){
-			.keys = &ONE_KEY(world.slots > 1 ? "k" : key_names[i]),
-			.slot = world.slots > 1 ? i + 1 : 0,
+			.keys = &ONE_KEY(world.limit > 1 ? "k" : key_names[i]),
+			.slot = world.limit > 1 ? i + 1 : 0,
 			.token = value,
 		},
 		&(struct request_args){0});

@@ -348,10 +348,10 @@ struct world {
 	usec now, last_held, ends_at;
 	usec faults_end; /* no fault strikes later */
 	int nodes, clients;
-	int slots; /* the lock is a semaphore with this many; 1: it is none */
+	int limit; /* the lock is a semaphore with this many; 1: it is none */
 	int keys; /* clients lock one of these, or several at once */
 	int places; /* slots, or keys */
-	bool is_mixed; /* some clients have a lower limit than `slots` */
+	bool is_mixed; /* some clients have a lower limit */
 	bool exclusion_is_promised, is_fair, wants_fence;
 	bool is_local; /* the connections are unix sockets */
 	bool refuses_digests; /* no client may use EVALSHA */

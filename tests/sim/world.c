@@ -722,8 +722,8 @@ static void make_client(int i)
 	c->policy = (struct policy){
 		.nodes = world.nodes,
 		.keys = c->list.count,
-		.slots = world.is_mixed ? 2 + (int)(((uint64_t)i + world.seed / 40) % 2)
-					: world.slots,
+		.limit = world.is_mixed ? 2 + (int)(((uint64_t)i + world.seed / 40) % 2)
+					: world.limit,
 		.ttl = draw_between(100, 3000) * (world.is_long ? 10 : 1) * USEC_MSEC,
 		/* --fair takes a few round trips, even with an empty queue. */
 		.wait = draw_percent(world.is_long ? 80 : 60)
@@ -814,12 +814,12 @@ static void make_world(void)
 	 * fast client takes for expired. */
 	world.nodes_run = (int)draw_between(-1, 1);
 	/* Some of the worlds have a semaphore. Not drawn: the other worlds stay as they are. */
-	world.slots = world.seed % 10 < 7 ? 1 : 2 + (int)(world.seed / 10 % (SIM_LOCKS - 1));
+	world.limit = world.seed % 10 < 7 ? 1 : 2 + (int)(world.seed / 10 % (SIM_LOCKS - 1));
 	/* Half of the largest ones have clients with a lower limit. Not drawn either. */
-	world.is_mixed = world.slots == SIM_LOCKS && world.seed / 20 % 2;
+	world.is_mixed = world.limit == SIM_LOCKS && world.seed / 20 % 2;
 	/* Nor is this: in a quarter of the other worlds, clients lock one of two keys, or both. */
-	world.keys = world.slots == 1 && world.seed / 13 % 4 == 0 ? SIM_KEYS : 1;
-	world.places = world.slots > 1 ? world.slots : world.keys;
+	world.keys = world.limit == 1 && world.seed / 13 % 4 == 0 ? SIM_KEYS : 1;
+	world.places = world.limit > 1 ? world.limit : world.keys;
 	/* Locks that last much longer than a waiter may be forgotten. Not drawn. */
 	world.is_long = world.seed / 3 % 5 < 2 && !world.profile->are_rivals;
 	world.silent_node = -1;
@@ -830,7 +830,7 @@ static void make_world(void)
 	world.clients_apart = world.profile->guards && world.seed % 2 ? APART_MAX : 0;
 	/* Not drawn either: three of five of the other worlds have readers. */
 	world.readers_percent =
-		world.slots > 1 || world.seed / 16 % 5 < 2 ? 0 : 15 * (int)(world.seed / 16 % 5);
+		world.limit > 1 || world.seed / 16 % 5 < 2 ? 0 : 15 * (int)(world.seed / 16 % 5);
 	/* Nor is this: a third of the worlds with one exclusive lock have one job for all clients.
 	 */
 	world.is_once = world.places == 1 && world.readers_percent == 0 &&
@@ -919,11 +919,11 @@ static bool has_no_slot(const struct client *c)
 	for (int i = 0; i < world.clients; i++) {
 		if (!world.client[i]->in_section || !(world.client[i]->keys & c->keys))
 			continue;
-		if (world.client[i]->policy.slots != c->policy.slots)
+		if (world.client[i]->policy.limit != c->policy.limit)
 			return true;
 		sections++;
 	}
-	return sections >= c->policy.slots;
+	return sections >= c->policy.limit;
 }
 
 /* Clocks that run apart for minutes may differ by so much that a majority has no vote for this
@@ -1060,7 +1060,7 @@ static bool are_free(const struct client *c, unsigned places)
 							   world.now + 2 * world.node_timeout_max)
 				return false;
 		nodes += is_usable(c, i) && !has_key_in(n, places) &&
-			 !node_has_other_limit(n, c->policy.slots);
+			 !node_has_other_limit(n, c->policy.limit);
 	}
 	return nodes > world.nodes / 2;
 }
@@ -1076,8 +1076,8 @@ static bool is_idle(const struct client *c)
 	if (!is_waiting(c))
 		return false;
 	/* One slot, or all keys. */
-	for (int slot = 0; slot < usec_max(c->policy.slots, 1); slot++) {
-		unsigned places = world.slots > 1 ? 1u << slot : c->keys;
+	for (int slot = 0; slot < usec_max(c->policy.limit, 1); slot++) {
+		unsigned places = world.limit > 1 ? 1u << slot : c->keys;
 
 		is_free |= are_free(c, places);
 		is_free_at_queue |= waiter->state == WAITER_OFF ||
@@ -1204,7 +1204,7 @@ static bool lacks_key(const struct client *c, int i)
 	return c->in_section && goes_on && !c->crashed && c->paused_until <= world.now &&
 	       is_usable(c, i) && has_vote(i, c) && n->refuses_until <= world.now &&
 	       w->cut_until <= world.now && !has_token(c, i) && !is_any_left_over(c, i) &&
-	       !node_has_other_limit(n, c->policy.slots);
+	       !node_has_other_limit(n, c->policy.limit);
 }
 
 /* A client that holds the lock has its key on every node that is up and may vote: it asks a node
@@ -1329,7 +1329,7 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 	net_reset();
 	make_world();
 	plan_faults();
-	trace("%d nodes, %d clients, %d at once", world.nodes, world.clients, world.slots);
+	trace("%d nodes, %d clients, %d at once", world.nodes, world.clients, world.limit);
 	for (int i = 0; i < world.clients; i++)
 		client_begin(world.client[i], i);
 	limit = 2000 * USEC_SEC;

@@ -12,7 +12,7 @@ TEST(command_rows_by_id)
 	CHECK_INT(command_rows_count, COMMAND_VERSION + 1);
 	for (int i = 0; i < command_rows_count; i++) {
 		CHECK_INT(command_rows[i].id, i);
-		CHECK_TEXT(option_command_name((enum command)i), command_rows[i].name);
+		CHECK_TEXT(command_name((enum command)i), command_rows[i].name);
 	}
 }
 

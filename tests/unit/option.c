@@ -90,7 +90,7 @@ static size_t width(const struct option_row *row)
 		return sizeof(struct node_list);
 	case OPTION_NO_WAIT:
 	case OPTION_DURATION:
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 		return sizeof(usec);
 	case OPTION_ON_LOST:
 	case OPTION_SIGNAL:
@@ -101,7 +101,7 @@ static size_t width(const struct option_row *row)
 	case OPTION_JSON:
 	case OPTION_PID:
 	case OPTION_FENCE:
-	case OPTION_SLOTS:
+	case OPTION_SLOT:
 	case OPTION_SERVERS:
 	case OPTION_GUARD:
 	case OPTION_FACTOR:
@@ -393,7 +393,7 @@ static const char *sample(const struct option_row *row, int which)
 	case OPTION_GUARD:
 		return which ? "off" : "on";
 	case OPTION_DURATION:
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 		return which ? "22s" : "11s";
 	case OPTION_ON_LOST:
 	case OPTION_SIGNAL:
@@ -406,7 +406,7 @@ static const char *sample(const struct option_row *row, int which)
 		return which ? "json" : "env";
 	case OPTION_PID:
 	case OPTION_FENCE:
-	case OPTION_SLOTS:
+	case OPTION_SLOT:
 		return which ? "22" : "11";
 	case OPTION_SERVERS:
 		return which ? "12" : "11";
@@ -430,7 +430,7 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_GUARD:
 		return *(const long *)field == (which ? GUARD_OFF : GUARD_ON);
 	case OPTION_KEY:
-		return s->keys.count == 1 && strcmp(s->keys.key[0], want) == 0;
+		return s->names.count == 1 && strcmp(s->names.key[0], want) == 0;
 	case OPTION_TEXT:
 	case OPTION_SECRET:
 	case OPTION_KEY_FORMAT:
@@ -440,12 +440,12 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_SIGNAL:
 		return *(const long *)field == (which ? SIGUSR2 : SIGINT);
 	case OPTION_DURATION:
-	case OPTION_LIMIT:
+	case OPTION_TIME_LIMIT:
 		return *(const usec *)field == (which ? 22 : 11) * USEC_SEC;
 	case OPTION_STATUS:
 	case OPTION_PID:
 	case OPTION_FENCE:
-	case OPTION_SLOTS:
+	case OPTION_SLOT:
 		return *(const long *)field == (which ? 22 : 11);
 	case OPTION_SERVERS:
 		return *(const long *)field == (which ? 12 : 11);
@@ -577,16 +577,16 @@ TEST(option_number_of_servers)
 TEST(option_token_goes_with_its_key)
 {
 	command = COMMAND_RELEASE;
-	CHECK_TEXT(read_line("", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.key, "a");
+	CHECK_TEXT(read_line("", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.names.key[0], "a");
 	CHECK_TEXT(read_line("", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK_TEXT(read_line("-k|a", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK_TEXT(read_line("-k|b", "REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK(!read_line("-k|b", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token);
 	CHECK_TEXT(read_line("-k|b|--token|u", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "u");
 	/* Several keys are one text; an invalid REDLOCK_KEYS is ignored. */
-	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2")->s.keys.count, 2);
-	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=x")->s.keys.count, 1);
-	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb")->s.keys.count, 1);
+	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2")->s.names.count, 2);
+	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=x")->s.names.count, 1);
+	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb")->s.names.count, 1);
 	CHECK_TEXT(
 		read_line("-k|a", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK(!read_line("-k|a", "REDLOCK_KEY=ab\nc|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
@@ -665,7 +665,7 @@ TEST(every_option_of_other_commands_is_refused)
 				continue;
 			CHECK((row->env & 1u << n) == 0);
 			snprintf(want, sizeof(want), "--%s is not an option of 'redlock %s'",
-				row->name, option_command_name(command));
+				row->name, command_name(command));
 			snprintf(line, sizeof(line), "--%s", row->name);
 			CHECK_INT(read_line(line, "")->rc, -1);
 			CHECK_TEXT(read_line(line, "")->e.text, want);
@@ -722,7 +722,7 @@ TEST(option_environment_details)
 	CHECK_INT(read_line("--node|a", "REDLOCK_NODES=b c d")->s.nodes.count, 1);
 	CHECK_INT(read_line("x", "REDLOCK_NODES=b c d")->s.nodes.count, 3);
 	CHECK_INT(read_line("--node|a|--nodes|b,c|--node=d", "")->s.nodes.count, 4);
-	CHECK(read_line("x", "REDLOCK_KEY=k")->s.key == NULL);
+	CHECK(read_line("x", "REDLOCK_KEY=k")->s.names.count == 0);
 	CHECK_INT(read_line("x", "REDLOCK_VERBOSE=2|REDLOCK_QUIET=0")->s.verbose, 2);
 	CHECK_INT(read_line("-v", "REDLOCK_VERBOSE=2")->s.verbose, 1);
 	/* The same texts as in a file. */
@@ -777,7 +777,7 @@ TEST(option_first_word)
 	settings_init(&s, COMMAND_RUN);
 	CHECK(options_read(&s, 2, argv, nothing, &e) == 4);
 	/* The pointer is stored, the text is not copied. */
-	CHECK(s.key == argv[3]);
+	CHECK(s.names.key[0] == argv[3]);
 }
 
 TEST(option_errors_say_what_and_which)
@@ -1102,7 +1102,7 @@ TEST(option_unknown_to_a_command)
 	CHECK_TEXT(read_line("-Z", "")->e.hint, "see 'redlock help check'");
 	command = COMMAND_RUN;
 	CHECK(strstr(read_line("-Z", "")->e.hint, "put '--' before"));
-	CHECK_TEXT(option_command_name((enum command)99), "");
+	CHECK_TEXT(command_name((enum command)99), "");
 }
 
 /* A token from the environment applies to REDLOCK_KEY, and to a command line without a key. */
@@ -1132,7 +1132,7 @@ TEST(option_tokens_of_the_environment)
 
 /* ---- the configuration file ---- */
 
-static struct config parsed; /* by read_config() */
+static struct config_file parsed; /* by read_config() */
 
 /* The command line and the environment as in read_line(), then the file. */
 static struct reading *read_config(const char *line, const char *env, const char *file)
@@ -1142,7 +1142,7 @@ static struct reading *read_config(const char *line, const char *env, const char
 
 	snprintf(text, sizeof(text), "%s", file);
 	if (r->rc >= 0)
-		r->rc = config_parse(&parsed, "file", text, strlen(text), &r->e);
+		r->rc = config_file_parse(&parsed, "file", text, strlen(text), &r->e);
 	if (r->rc >= 0)
 		r->rc = options_read_config(&r->s, &parsed, &r->e);
 	return r;
@@ -1180,7 +1180,7 @@ TEST(option_errors_name_the_source_of_the_value)
 
 static const struct source *source_of(const struct reading *r, const char *name)
 {
-	return option_source(&r->s, row_of(name)->field);
+	return settings_source(&r->s, row_of(name)->field);
 }
 
 static bool is_number(const struct option_row *row)
@@ -1207,8 +1207,8 @@ TEST(every_option_from_the_file)
 		}
 		unit_check(r->rc == 0 && has_sample(&r->s, row, 1), __FILE__, __LINE__, "%s: %s",
 			file, r->e.text);
-		CHECK_INT(option_source(&r->s, row->field)->kind, SOURCE_PROFILE);
-		CHECK_INT(option_source(&r->s, row->field)->line, 3);
+		CHECK_INT(settings_source(&r->s, row->field)->kind, SOURCE_PROFILE);
+		CHECK_INT(settings_source(&r->s, row->field)->line, 3);
 		/* The command line is stronger; */
 		snprintf(line, sizeof(line),
 			is_number(row) ? "--profile|p|--%s" : "--profile|p|--%s=%s", row->name,
@@ -1261,10 +1261,10 @@ TEST(config_nodes_add_up_within_a_source)
 	struct reading *r = read_config("--profile|p", "", file);
 
 	CHECK_INT(r->s.nodes.count, 3);
-	CHECK_INT(r->s.keys.count, 2);
+	CHECK_INT(r->s.names.count, 2);
 	CHECK_INT(read_config("x", "", file)->s.nodes.count, 1);
 	CHECK_INT(read_config("x", "REDLOCK_NODES=y z", file)->s.nodes.count, 2);
-	CHECK_INT(read_config("--profile|p|-k|mine", "", file)->s.keys.count, 1);
+	CHECK_INT(read_config("--profile|p|-k|mine", "", file)->s.names.count, 1);
 }
 
 /* Each command reads the settings that it has options for. */
@@ -1276,12 +1276,13 @@ TEST(config_is_for_all_commands)
 	CHECK_INT(read_config("x", "", file)->s.fence, 1);
 	command = COMMAND_GATE;
 	r = read_config("x", "", file);
-	CHECK(r->rc == 0 && r->s.gate_fence == 0 && strcmp(r->s.store, "s") == 0 && !r->s.key);
+	CHECK(r->rc == 0 && r->s.gate_fence == 0 && strcmp(r->s.store, "s") == 0 &&
+		r->s.names.count == 0);
 	command = COMMAND_STATUS;
 	r = read_config("x", "", file);
 	CHECK(r->rc == 0 && r->s.limit == 3 && r->s.ttl == 30 * USEC_SEC);
 	command = COMMAND_BREAK;
-	CHECK_TEXT(read_config("x", "", file)->s.key, "k");
+	CHECK_TEXT(read_config("x", "", file)->s.names.key[0], "k");
 	command = COMMAND_RUN;
 }
 

@@ -149,7 +149,7 @@ TEST(push_is_bounded)
 	CHECK_INT(push_read(bytes, sizeof(bytes), &push), PUSH_BROKEN);
 }
 
-static bool wake_slots(int slots, const char *channel, const char *message, int *key,
+static bool wake_slots(int limit, const char *channel, const char *message, int *key,
 	enum wake *kind, struct reply *reply)
 {
 	const struct key_list keys = {.count = 2, .key = {"one", "two"}};
@@ -159,7 +159,7 @@ static bool wake_slots(int slots, const char *channel, const char *message, int 
 		.message_len = strlen(message)};
 
 	memset(reply, 0x5a, sizeof(*reply));
-	return push_wake(&push, &keys, slots, "w0123456789abcdef", key, kind, reply);
+	return push_wake(&push, &keys, limit, "w0123456789abcdef", key, kind, reply);
 }
 
 static bool wake(

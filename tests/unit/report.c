@@ -936,7 +936,7 @@ TEST(report_slots)
 	const struct key_list *keys = &ONE_KEY("job");
 	struct lock lock = fresh(3);
 
-	lock.policy.slots = 3;
+	lock.policy.limit = 3;
 	CHECK_TEXT(report_lock(text, lock_slot(&lock), keys), "'job'");
 	lock.stamp.slot = 2;
 	CHECK_TEXT(report_lock(text, lock_slot(&lock), keys), "'job#2'");

@@ -241,7 +241,7 @@ TEST(request_to_subscribe)
 	CHECK_TEXT(r.argv[1], "redlock:wake:{the key}:w0123456789abcdef");
 	CHECK_TEXT(r.argv[2], "redlock:queue:{the key}");
 	memset(key, 'k', sizeof(key) - 1);
-	request_subscribe(&r, key, SLOTS_MAX, "w0123456789abcdef");
+	request_subscribe(&r, key, LIMIT_MAX, "w0123456789abcdef");
 	snprintf(want, sizeof(want), "redlock:wake:{%s}:1000:w0123456789abcdef", key);
 	CHECK_TEXT(r.argv[1], want);
 	CHECK_INT(r.len[1], strlen(want));
@@ -251,7 +251,7 @@ TEST(request_to_subscribe)
 
 TEST(request_about_a_slot)
 {
-	struct lock_ref lock = {.keys = &ONE_KEY("the key"), .slots = 3, .slot = 2, .token = "t"};
+	struct lock_ref lock = {.keys = &ONE_KEY("the key"), .limit = 3, .slot = 2, .token = "t"};
 	static char key[REQUEST_KEY_MAX + 1], want[REQUEST_KEY_MAX + 12];
 	struct request r;
 
@@ -259,13 +259,13 @@ TEST(request_about_a_slot)
 		&r, OP_UNDO, &lock, &(struct request_args){.reserve_time = 0, .guard = some_guard});
 	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "3 40000 1700000000000001 0");
 	/* A client that asks about a slot may not know the limit. */
-	lock.slots = 0;
+	lock.limit = 0;
 	request_script(
 		&r, OP_UNDO, &lock, &(struct request_args){.reserve_time = 0, .guard = some_guard});
 	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "? 40000 1700000000000001 0");
 	request_script(&r, OP_EXPIRE, &lock, &(struct request_args){.ttl = USEC_SEC});
 	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "1000", SLOTS_UNKNOWN);
-	lock.slots = 1;
+	lock.limit = 1;
 	lock.slot = 0;
 	request_script(
 		&r, OP_UNDO, &lock, &(struct request_args){.reserve_time = 0, .guard = some_guard});
@@ -274,7 +274,7 @@ TEST(request_about_a_slot)
 	snprintf(want, sizeof(want), "%s#1000", key);
 	request_script(&r, OP_EXPIRE,
 		&(struct lock_ref){
-			.keys = &ONE_KEY(key), .slots = SLOTS_MAX, .slot = SLOTS_MAX, .token = "t"},
+			.keys = &ONE_KEY(key), .limit = LIMIT_MAX, .slot = LIMIT_MAX, .token = "t"},
 		&(struct request_args){0});
 	CHECK_TEXT(r.argv[3], want);
 }
@@ -386,9 +386,9 @@ TEST(answer_numbers)
 		{REPLY_SHARED, 0, 1},
 		{REPLY_UNGUARDED, 0, 1},
 		{REPLY_FENCE, 0, FENCE_MAX},
-		{REPLY_SLOT, 0, SLOTS_MAX},
+		{REPLY_SLOT, 0, LIMIT_MAX},
 		{REPLY_RANK, 0, INT_MAX},
-		{REPLY_LIMIT, 0, SLOTS_MAX},
+		{REPLY_LIMIT, 0, LIMIT_MAX},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(limits); i++)

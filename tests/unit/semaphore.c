@@ -2,11 +2,11 @@
 #include "unit/rig.h"
 
 /* The random bits choose slot 2 first. */
-static void contend_for_slots(struct rig *r, int slots, usec wait)
+static void contend_for_slots(struct rig *r, int limit, usec wait)
 {
 	struct policy p = policy(3, wait);
 
-	p.slots = slots;
+	p.limit = limit;
 	start_with(r, &p);
 	r->lock.waiter.state = WAITER_OFF;
 	r->random = (uint64_t)1 << 32;
@@ -37,9 +37,9 @@ static int last_slot(const struct rig *r, int node, enum op op)
 }
 
 /* In the queue, all slots taken. */
-static void wait_for_slots(struct rig *r, int slots)
+static void wait_for_slots(struct rig *r, int limit)
 {
-	contend_for_slots(r, slots, NEVER);
+	contend_for_slots(r, limit, NEVER);
 	all_say(r, taken(0, HELD_FOR));
 	CHECK(lock_is_pausing(&r->lock));
 	join(r, 0, ranked(0, taken(0, HELD_FOR)));
@@ -279,7 +279,7 @@ TEST(slots_of_another_limit_are_not_tried)
 	join(&r, 0, ranked(0, of_limit(2, HELD_FOR)));
 	CHECK(resume_at(&r) >= r.now + USEC_SEC && resume_at(&r) <= r.now + USEC_SEC + 100 * MS);
 	/* A plain lock has none. */
-	r.lock.policy.slots = 1;
+	r.lock.policy.limit = 1;
 	CHECK_INT(lock_other_limit(&r.lock), 0);
 }
 
@@ -331,7 +331,7 @@ TEST(slots_a_key_that_was_only_extended_is_released_by_its_slot)
 	struct rig r;
 	struct policy p = policy(3, NEVER);
 
-	p.slots = 3;
+	p.limit = 3;
 	start_with(&r, &p);
 	r.random = (uint64_t)1 << 32;
 	link_down(&r, 2, REASON_CLOSED);

@@ -13,9 +13,8 @@
 /* NULL: none. */
 static int set_key(struct settings *s, const char *key, struct err *e)
 {
-	s->keys.count = 0;
-	s->key = NULL;
-	return key ? settings_add_key(s, key, e) : 0;
+	s->names.count = 0;
+	return key ? settings_add_name(s, key, e) : 0;
 }
 
 static struct settings fresh(void)
@@ -272,7 +271,7 @@ TEST(settings_on_event)
 
 		settings_init(&s, COMMAND_RUN);
 		CHECK(s.on_event == NULL);
-		CHECK_INT(settings_add_keys(&s, "k", 1, &e), 0);
+		CHECK_INT(settings_add_names(&s, "k", 1, &e), 0);
 		s.on_event = commands[i];
 		CHECK_INT(settings_finish(&s, &e), 0);
 		/* An empty one: none, in place of the configuration's. */
@@ -551,14 +550,14 @@ TEST(settings_several_keys)
 	static const char *const given[] = {"b", "a c", "b", "a", "A"};
 	struct settings s;
 	struct err e;
-	char many[KEYS_MAX + 1][16];
+	char many[KEYS_MAX + 1][16], text[REQUEST_KEY_MAX + 1];
 
 	settings_init(&s, COMMAND_RUN);
 	for (size_t i = 0; i < COUNT_OF(given); i++)
-		CHECK_INT(settings_add_key(&s, given[i], &e), 0);
+		CHECK_INT(settings_add_name(&s, given[i], &e), 0);
 	/* The order in which the keys are given does not matter. */
-	CHECK_INT(s.keys.count, 4);
-	CHECK_TEXT(s.key, "A\na\na c\nb");
+	CHECK_INT(s.names.count, 4);
+	CHECK_TEXT(settings_text(text, &s.names), "A\na\na c\nb");
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(settings_policy(&s).keys, 4);
 	s.reentrant = 1;
@@ -573,28 +572,28 @@ TEST(settings_several_keys)
 	CHECK_TEXT(
 		e.text, "--takeover cannot be combined with --no-wait: the holder must end first");
 	s.wait = NEVER;
-	s.keys.count = 1;
+	s.names.count = 1;
 	s.limit = 2;
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text, "--takeover cannot be combined with --limit");
 	/* A single key may contain a newline, and may have the full length. */
 	settings_init(&s, COMMAND_RUN);
-	CHECK_INT(settings_add_key(&s, "a\nb", &e), 0);
-	CHECK_INT(settings_add_key(&s, "c", &e), -1);
+	CHECK_INT(settings_add_name(&s, "a\nb", &e), 0);
+	CHECK_INT(settings_add_name(&s, "c", &e), -1);
 	CHECK_TEXT(e.text, "the key 'a\\x0ab' has a newline in it: it cannot be one of several");
 	CHECK_TEXT(e.hint, "see 'redlock help run'");
 	memset(longest, 'k', sizeof(longest) - 1);
 	settings_init(&s, COMMAND_RUN);
-	CHECK_INT(settings_add_key(&s, longest, &e), 0);
-	CHECK_INT(settings_add_key(&s, "c", &e), 0);
-	CHECK_INT(strlen(s.key), REQUEST_KEY_MAX);
-	CHECK_INT(settings_add_key(&s, "d", &e), -1);
+	CHECK_INT(settings_add_name(&s, longest, &e), 0);
+	CHECK_INT(settings_add_name(&s, "c", &e), 0);
+	CHECK_INT(strlen(settings_text(text, &s.names)), REQUEST_KEY_MAX);
+	CHECK_INT(settings_add_name(&s, "d", &e), -1);
 	CHECK_TEXT(e.text, "the keys are too long: at most 4096 bytes together are allowed");
 	CHECK_TEXT(e.hint, "see 'redlock help run'");
 	settings_init(&s, COMMAND_RUN);
 	for (int i = 0; i <= KEYS_MAX; i++) {
 		snprintf(many[i], sizeof(many[i]), "k%d", i);
-		CHECK_INT(settings_add_key(&s, many[i], &e), i < KEYS_MAX ? 0 : -1);
+		CHECK_INT(settings_add_name(&s, many[i], &e), i < KEYS_MAX ? 0 : -1);
 	}
 	CHECK_TEXT(e.text, "too many keys: at most 16 are allowed");
 	CHECK_TEXT(e.hint, "see 'redlock help run'");
@@ -619,6 +618,7 @@ TEST(settings_keys_are_made_of_names)
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct settings s;
+		char text[REQUEST_KEY_MAX + 1];
 		struct err e;
 
 		settings_init(&s, COMMAND_EXTEND);
@@ -626,11 +626,10 @@ TEST(settings_keys_are_made_of_names)
 		s.key_format = cases[i].format;
 		if (s.key_format)
 			CHECK(!settings_check_format(s.key_format));
-		CHECK_INT(settings_add_keys(&s, cases[i].names, cases[i].count, &e), 0);
+		CHECK_INT(settings_add_names(&s, cases[i].names, cases[i].count, &e), 0);
 		CHECK_INT(settings_finish(&s, &e), 0);
-		CHECK_TEXT(s.key, cases[i].keys);
-		CHECK_TEXT(s.names, cases[i].names);
-		CHECK(strncmp(s.key, s.keys.key[0], strlen(s.keys.key[0])) == 0);
+		CHECK_TEXT(settings_text(text, &s.keys), cases[i].keys);
+		CHECK_TEXT(settings_text(text, &s.names), cases[i].names);
 	}
 }
 
@@ -671,9 +670,9 @@ TEST(settings_names_that_make_no_keys)
 	for (int longer = 0; longer < 2; longer++) {
 		s = of(COMMAND_RUN);
 		s.key_format = longer ? "%%%s" : "%s";
-		s.keys.count = 0;
-		CHECK_INT(settings_add_key(&s, "c", &e), 0);
-		CHECK_INT(settings_add_key(&s, longest, &e), 0);
+		s.names.count = 0;
+		CHECK_INT(settings_add_name(&s, "c", &e), 0);
+		CHECK_INT(settings_add_name(&s, longest, &e), 0);
 		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
 	}
 	CHECK_TEXT(e.text, "the keys are too long: at most 4096 bytes together are allowed");
@@ -707,18 +706,20 @@ TEST(settings_several_keys_as_one_text)
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		settings_init(&s, COMMAND_RELEASE);
-		CHECK_INT(settings_add_keys(&s, cases[i].text, cases[i].count, &e), 0);
-		CHECK_INT(s.keys.count, cases[i].keys);
+		CHECK_INT(settings_add_names(&s, cases[i].text, cases[i].count, &e), 0);
+		CHECK_INT(s.names.count, cases[i].keys);
 		if (cases[i].second)
-			CHECK_TEXT(s.keys.key[1], cases[i].second);
+			CHECK_TEXT(s.names.key[1], cases[i].second);
+		CHECK_INT(settings_set_keys(&s, cases[i].text, cases[i].count, &e), 0);
+		CHECK_INT(s.keys.count, cases[i].keys);
 	}
 	memset(longest, 'k', sizeof(longest) - 1);
 	longest[100] = '\n';
 	settings_init(&s, COMMAND_RELEASE);
-	CHECK_INT(settings_add_keys(&s, longest, 2, &e), -1);
+	CHECK_INT(settings_add_names(&s, longest, 2, &e), -1);
 	CHECK(strstr(e.text, "the key is too long: 4097 bytes"));
 	settings_init(&s, COMMAND_RELEASE);
-	CHECK_INT(settings_add_keys(&s, "a\n", 2, &e), -1);
+	CHECK_INT(settings_add_names(&s, "a\n", 2, &e), -1);
 	CHECK_TEXT(e.text, "the key is empty");
 }
 
@@ -886,7 +887,7 @@ TEST(settings_once_per_refusals)
 		CHECK_TEXT(e.text, cases[i].why);
 	}
 	s = once_per(1, SOURCE_LINE);
-	CHECK_INT(settings_add_key(&s, "other", &e), 0);
+	CHECK_INT(settings_add_name(&s, "other", &e), 0);
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text, "--once-per cannot be combined with several keys");
 }
@@ -930,7 +931,7 @@ TEST(settings_slots)
 		e.text[0] = '\0';
 		CHECK_INT(settings_finish(&s, &e), cases[i].want ? -1 : 0);
 		CHECK_TEXT(e.text, cases[i].want ? cases[i].want : "");
-		CHECK_INT(settings_policy(&s).slots, cases[i].limit);
+		CHECK_INT(settings_policy(&s).limit, cases[i].limit);
 	}
 	/* The token is in a file that is read later. */
 	s = of(COMMAND_RELEASE);
@@ -958,7 +959,7 @@ TEST(settings_slots)
 	CHECK_TEXT(e.text, "--reentrant cannot be combined with --limit");
 	s = of(COMMAND_RUN);
 	s.limit = 2;
-	CHECK_INT(settings_add_key(&s, "another", &e), 0);
+	CHECK_INT(settings_add_name(&s, "another", &e), 0);
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text, "--limit accepts one key only");
 	s = of(COMMAND_RUN);
@@ -973,7 +974,7 @@ TEST(settings_slots)
 	for (int longer = 0; longer < 2; longer++) {
 		key[sizeof(key) - 5] = longer ? 'k' : '\0';
 		settings_init(&s, COMMAND_RUN);
-		CHECK_INT(settings_add_key(&s, key, &e), 0);
+		CHECK_INT(settings_add_name(&s, key, &e), 0);
 		s.limit = 2;
 		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
 	}
@@ -1063,7 +1064,7 @@ TEST(settings_our_own_keys_are_no_locks)
 	CHECK(strstr(e.hint, "in the braces"));
 	CHECK_INT(settings_check_key("redlock:queue:{\x1b[31m", &e), -1);
 	CHECK_TEXT(e.text, "the key 'redlock:queue:{\\x1b[31m' is redlock's own");
-	CHECK_INT(settings_add_key(&s, "{redlock}:node", &e), -1);
+	CHECK_INT(settings_add_name(&s, "{redlock}:node", &e), -1);
 	CHECK(strstr(e.hint, "redlock doctor"));
 	/* Other keys may begin like redlock's own: libraries use prefixes. */
 	CHECK_INT(settings_check_key("redlock:job", &e), 0);

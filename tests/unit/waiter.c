@@ -684,7 +684,7 @@ TEST(a_waiter_for_a_slot_does_not_watch)
 	struct policy p = policy(3, NEVER);
 	struct rig r;
 
-	p.slots = 2;
+	p.limit = 2;
 	start_with(&r, &p);
 	r.lock.waiter.state = WAITER_OFF;
 	all_up(&r);

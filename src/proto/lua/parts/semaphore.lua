@@ -14,7 +14,7 @@ local limit_key = beside('limit', base)
 -- The limit in the record; 0: none.
 local function recorded_limit()
 	local n = to_number(try('GET', limit_key))
-	return n and n > 1 and n <= SLOTS_MAX and n or 0
+	return n and n > 1 and n <= LIMIT_MAX and n or 0
 end
 
 local limit = to_number(slots) or recorded_limit()

@@ -1,16 +1,16 @@
 /*
- * configure: completes the settings from files: the configuration file and the nodes' password
+ * setup: completes the settings from files: the configuration file and the nodes' password
  * file.
  *
- * Call configure() after options_read() and before settings_finish(), then configure_warn() when
- * the log is open; configure_command() prepares the environment just before a command starts. The
+ * Call setup() after options_read() and before settings_finish(), then setup_warn() when
+ * the log is open; setup_command() prepares the environment just before a command starts. The
  * texts that are read are static, and the settings point into them until the process ends.
  */
-#ifndef CMD_CONFIGURE_H
-#define CMD_CONFIGURE_H
+#ifndef CMD_SETUP_H
+#define CMD_SETUP_H
 
 #include "base/log.h"
-#include "cli/config.h"
+#include "cli/config_file.h"
 #include "cli/settings.h"
 #include "lock/tally.h"
 #include "report/server_info.h"
@@ -19,41 +19,41 @@
  * Reads the configuration file, if there is one, for settings that the command line and the
  * environment leave open; then reads the password file. Returns -1 with *e (ERR_CONFIG).
  */
-int configure(struct settings *s, struct err *e);
+int setup(struct settings *s, struct err *e);
 
 /* Warns of each REDLOCK_ variable without effect, and of each of these files that has a password
  * and that other users can read. */
-void configure_warn(const struct settings *s);
+void setup_warn(const struct settings *s);
 
 /* Returns the configuration file, or NULL if there is none. */
-const struct config *configure_file(void);
+const struct config_file *setup_file(void);
 
 /* Prepares the environment for a command: removes secrets, and adds the paths by which a nested
  * redlock finds them. */
-void configure_command(const struct settings *s);
+void setup_command(const struct settings *s);
 
 /* Prints the same settings for the shell's eval. The shell keeps its REDLOCK_PASSWORD, and a
  * REDLOCK_NODES with passwords. */
-void configure_print(const struct settings *s);
+void setup_print(const struct settings *s);
 
 /*
  * Tells whether no nodes were configured and no server listens at the default address, given the
- * reply of that node. configure_hint_nodes() then explains how to name nodes, and how to try
+ * reply of that node. setup_hint_nodes() then explains how to name nodes, and how to try
  * redlock without any.
  */
-bool configure_lacks_nodes(const struct settings *s, const struct reply *reply);
-void configure_hint_nodes(enum log_level at);
+bool setup_lacks_nodes(const struct settings *s, const struct reply *reply);
+void setup_hint_nodes(enum log_level at);
 
 /* Hints at a cause when too few nodes could be asked, if one is known. */
-bool configure_has_hint(const struct settings *s, const struct tally *t);
-void configure_hint(const struct settings *s, const struct tally *t, enum log_level at);
+bool setup_has_hint(const struct settings *s, const struct tally *t);
+void setup_hint(const struct settings *s, const struct tally *t, enum log_level at);
 
 /* Prints the hint about one node's reply. */
-void configure_hint_one(
+void setup_hint_one(
 	const struct settings *s, int node, const struct reply *problem, enum log_level at);
 
 /* The same, with what the nodes told about themselves (report_remedy()); NULL: nothing. */
-void configure_hint_by_info(const struct settings *s, const struct tally *t,
+void setup_hint_by_info(const struct settings *s, const struct tally *t,
 	const struct server_info info[], enum log_level at);
 
 #endif

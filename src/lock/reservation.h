@@ -1,18 +1,19 @@
 /*
- * queue: questions about the queues of the keys, answered by the votes of an attempt: are other
- * clients first?
- * Private to src/lock; waiter.c has the client's own place.
+ * reservation: what the votes of an attempt say about reservations: is the key reserved for other
+ * clients, and is the refusal of a node final?
+ * Private to src/lock; waiter.c has the client's own reservation.
  *
- *	queue_reserved()  before the votes of an attempt count: is the key reserved for others?
- *	queue_refusal()   a node refused: is that final?
+ *	reservation_for_others()  before the votes of an attempt count: are other clients first?
+ *	reservation_refusal()     a node refused: is that final?
  *
  * These functions change nothing, and nothing here fails.
  */
-#ifndef LOCK_QUEUE_H
-#define LOCK_QUEUE_H
+#ifndef LOCK_RESERVATION_H
+#define LOCK_RESERVATION_H
 
 #include "base/clock.h"
 
+struct lock;
 struct step;
 
 enum reserved {
@@ -21,7 +22,7 @@ enum reserved {
 	RESERVED_FOR_OTHERS, /* other clients are first, however many nodes would grant the key */
 };
 
-enum reserved queue_reserved(const struct step *s, usec *wake_at);
+enum reserved reservation_for_others(const struct step *s, usec *wake_at);
 
 enum refused {
 	REFUSED, /* for as long as its reply says */
@@ -32,6 +33,6 @@ enum refused {
 };
 
 /* Why a node did not grant the key, or why it is not free, in the attempt under way. */
-enum refused queue_refusal(const struct step *s, int node);
+enum refused reservation_refusal(const struct lock *lock, int node);
 
 #endif

@@ -1,5 +1,5 @@
 /* config: the text of a configuration file. */
-#include "cli/config.h"
+#include "cli/config_file.h"
 
 #include "unit/unit.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct config c;
+static struct config_file c;
 static struct err e;
 
 static int parse_bytes(const char *from, size_t len)
@@ -17,7 +17,7 @@ static int parse_bytes(const char *from, size_t len)
 	memcpy(text, from, len);
 	text[len] = '\0';
 	e.kind = ERR_NONE;
-	return config_parse(&c, "file", text, len, &e);
+	return config_file_parse(&c, "file", text, len, &e);
 }
 
 static int parse(const char *text)
@@ -28,7 +28,7 @@ static int parse(const char *text)
 static void expect(int i, const char *profile, const char *name, const char *value, int number,
 	int name_column, int value_column)
 {
-	const struct config_line *line = &c.line[i];
+	const struct config_file_line *line = &c.line[i];
 
 	if (!CHECK(i < c.count))
 		return;
@@ -52,8 +52,8 @@ TEST(config_lines)
 	expect(3, "x y", "empty", "", 9, 1, 8);
 	expect(4, "prod", "last", "one", 11, 1, 8);
 	CHECK_INT(c.profiles, 2);
-	CHECK(config_has(&c, "prod") && config_has(&c, "x y"));
-	CHECK(!config_has(&c, "") && !config_has(&c, "pro"));
+	CHECK(config_file_has(&c, "prod") && config_file_has(&c, "x y"));
+	CHECK(!config_file_has(&c, "") && !config_file_has(&c, "pro"));
 	CHECK_INT(parse(""), 0);
 	CHECK_INT(c.count + c.profiles, 0);
 	CHECK_INT(parse("\xef\xbb\xbfttl = 1s\n"), 0);
@@ -78,7 +78,7 @@ TEST(config_default_profile)
 	CHECK_INT(parse("[prod] # one\n[default]\t;two\nttl = 1s\n[other]\r\n"), 0);
 	expect(0, "", "ttl", "1s", 3, 1, 7);
 	CHECK_INT(c.profiles, 2);
-	CHECK(!config_has(&c, "default"));
+	CHECK(!config_file_has(&c, "default"));
 }
 
 TEST(config_profile_names)
@@ -86,13 +86,13 @@ TEST(config_profile_names)
 	char text[20];
 
 	CHECK_INT(parse("[prod]\n[b\x1b]\n"), 0);
-	config_profiles(&c, text, sizeof(text));
+	config_file_profiles(&c, text, sizeof(text));
 	CHECK_TEXT(text, "prod, b\\x1b");
 	CHECK_INT(parse("[a profile with a name of many words]\n[more]\n"), 0);
-	config_profiles(&c, text, sizeof(text));
+	config_file_profiles(&c, text, sizeof(text));
 	CHECK_TEXT(text, "a profile with a na");
 	CHECK_INT(parse(""), 0);
-	config_profiles(&c, text, sizeof(text));
+	config_file_profiles(&c, text, sizeof(text));
 	CHECK_TEXT(text, "none");
 	/* Long names that differ at their end only are two profiles. */
 	CHECK_INT(

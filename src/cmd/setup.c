@@ -1,4 +1,4 @@
-#include "cmd/configure.h"
+#include "cmd/setup.h"
 
 #include "base/log.h"
 #include "base/text.h"
@@ -21,7 +21,7 @@
 /* The hint if this user may not read a file. */
 #define UNREADABLE "let this user read the file (chown, chmod), or name another one"
 
-static struct config config;
+static struct config_file config;
 static char text[CONFIG_TEXT_MAX + 1]; /* of the configuration file */
 static char path[PATH_MAX]; /* of the configuration file */
 static char password[NODE_SECRET_MAX], password_path[PATH_MAX];
@@ -106,7 +106,8 @@ static int try_file(struct settings *s, bool must_be, struct err *e)
 	}
 	if (!S_ISCHR(st.st_mode) && check_author(&st, must_be, shown, e) < 0)
 		return -1;
-	if (config_parse(&config, path, text, len, e) < 0 || options_read_config(s, &config, e) < 0)
+	if (config_file_parse(&config, path, text, len, e) < 0 ||
+		options_read_config(s, &config, e) < 0)
 		return -1;
 	is_read_once = S_ISFIFO(st.st_mode);
 	if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH) && has_password())
@@ -154,7 +155,7 @@ static int read_config(struct settings *s, struct err *e)
 			   ", or named with --config FILE");
 }
 
-const struct config *configure_file(void)
+const struct config_file *setup_file(void)
 {
 	return config.path ? &config : NULL;
 }
@@ -207,7 +208,7 @@ static int check_nodes_variable(const struct settings *s, struct err *e)
  * token later. */
 static bool has_token_only;
 
-int configure(struct settings *s, struct err *e)
+int setup(struct settings *s, struct err *e)
 {
 	has_token_only = getenv("REDLOCK_TOKEN") && !getenv("REDLOCK_PASSWORD");
 	if (read_config(s, e) < 0 || settings_choose_password(s, e) < 0 ||
@@ -232,13 +233,13 @@ static void warn_of_variable(const struct idle_variable *v, const char *command)
 	log_hint(LOG_NORMAL, "use --%s on the command line", v->row->name);
 }
 
-void configure_warn(const struct settings *s)
+void setup_warn(const struct settings *s)
 {
 	struct idle_variable v;
 	int next = 0;
 
 	while (option_idle_variable(s->command, environ, &next, &v))
-		warn_of_variable(&v, option_command_name(s->command));
+		warn_of_variable(&v, command_name(s->command));
 	for (int i = 0; i < 2; i++) {
 		const char *name = open_to_others[i];
 		char shown[200];
@@ -253,13 +254,13 @@ void configure_warn(const struct settings *s)
 
 /* ---- no nodes configured ---- */
 
-bool configure_lacks_nodes(const struct settings *s, const struct reply *reply)
+bool setup_lacks_nodes(const struct settings *s, const struct reply *reply)
 {
-	return option_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE &&
+	return settings_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE &&
 	       reply->vote == VOTE_ABSENT && reply->reason == REASON_CONNECT;
 }
 
-void configure_hint_nodes(enum log_level at)
+void setup_hint_nodes(enum log_level at)
 {
 	log_hint(at,
 		"no nodes were named, so " DEFAULT_NODES " was asked: name three or five "
@@ -288,7 +289,7 @@ static int each_hint(const struct settings *s, const struct tally *t,
 	return count;
 }
 
-bool configure_has_hint(const struct settings *s, const struct tally *t)
+bool setup_has_hint(const struct settings *s, const struct tally *t)
 {
 	return each_hint(s, t, NULL, false, LOG_ERRORS) > 0;
 }
@@ -305,23 +306,23 @@ static bool lacks_password_of_caller(const struct settings *s, const struct tall
 	return false;
 }
 
-void configure_hint_by_info(const struct settings *s, const struct tally *t,
+void setup_hint_by_info(const struct settings *s, const struct tally *t,
 	const struct server_info info[], enum log_level at)
 {
 	each_hint(s, t, info, true, at);
 	if (lacks_password_of_caller(s, t))
 		log_hint(at, "'redlock run' and 'redlock acquire' pass on no password, but a "
 			     "--password-file: use it there");
-	if (configure_lacks_nodes(s, &t->ballot[0].reply))
-		configure_hint_nodes(at);
+	if (setup_lacks_nodes(s, &t->ballot[0].reply))
+		setup_hint_nodes(at);
 }
 
-void configure_hint(const struct settings *s, const struct tally *t, enum log_level at)
+void setup_hint(const struct settings *s, const struct tally *t, enum log_level at)
 {
-	configure_hint_by_info(s, t, NULL, at);
+	setup_hint_by_info(s, t, NULL, at);
 }
 
-void configure_hint_one(
+void setup_hint_one(
 	const struct settings *s, int node, const struct reply *problem, enum log_level at)
 {
 	struct tally t = {.nodes = s->nodes.count};
@@ -373,7 +374,7 @@ static void set_all(const struct settings *s, void (*set)(const char *name, cons
 	set("REDLOCK_KEY_FORMAT", s->key_format);
 }
 
-void configure_command(const struct settings *s)
+void setup_command(const struct settings *s)
 {
 	set_all(s, export);
 	export("REDLOCK_PASSWORD", NULL);
@@ -392,7 +393,7 @@ static void print_variable(const char *name, const char *value)
 /* Does REDLOCK_NODES have passwords, which redlock never prints? */
 static bool has_secret_nodes(const struct settings *s)
 {
-	if (option_source(s, offsetof(struct settings, nodes))->kind != SOURCE_ENV)
+	if (settings_source(s, offsetof(struct settings, nodes))->kind != SOURCE_ENV)
 		return false;
 	for (int i = 0; i < s->nodes.count; i++) {
 		const char *own = s->nodes.node[i].password;
@@ -409,7 +410,7 @@ static void print_other_variable(const char *name, const char *value)
 		print_variable(name, value);
 }
 
-void configure_print(const struct settings *s)
+void setup_print(const struct settings *s)
 {
 	set_all(s, has_secret_nodes(s) ? print_other_variable : print_variable);
 	/* Two passwords would be an error. */

@@ -1,4 +1,4 @@
-#include "lock/queue.h"
+#include "lock/reservation.h"
 
 #include "lock/step.h"
 
@@ -12,17 +12,19 @@
  * its time: a node that is only far away must be heard, or writers starve. */
 static bool is_queue_silent(const struct step *s, usec *wake_at)
 {
+	const struct lock *lock = s->lock;
 	bool is_silent = false;
 
-	for (int key = 0; key < s->policy->keys; key++) {
-		int node = peer_queue_node(s, key);
+	for (int key = 0; key < lock->policy.keys; key++) {
+		int node = peer_queue_node(lock, key);
 
-		is_silent |= node >= 0 && s->tally->ballot[node].vote == VOTE_NONE;
+		is_silent |= node >= 0 && lock->tally.ballot[node].vote == VOTE_NONE;
 	}
-	if (is_silent && !s->policy->is_fair)
+	if (is_silent && !lock->policy.is_fair)
 		return !step_grace_is_over(s,
-			tally_yes(s->tally) + tally_no(s->tally) >= policy_quorum(s->policy),
-			s->policy->node_timeout / 4, wake_at);
+			tally_yes(&lock->tally) + tally_no(&lock->tally) >=
+				policy_quorum(&lock->policy),
+			lock->policy.node_timeout / 4, wake_at);
 	return is_silent;
 }
 
@@ -35,76 +37,78 @@ static bool is_next(const struct waiter *w, int node, int key)
 
 /* The queue node refused, since other clients are first. With --fair that is so as well where it
  * still has a key that expired on the other nodes. */
-static bool is_for_others(const struct step *s, int node, int key)
+static bool is_for_others(const struct lock *lock, int node, int key)
 {
-	const struct ballot *b = &s->tally->ballot[node];
+	const struct ballot *b = &lock->tally.ballot[node];
 
 	if (b->vote != VOTE_FOREIGN || b->reply.key != key)
 		return false;
-	return b->reply.is_reserved || (s->policy->is_fair && b->reply.waiters >> key & 1 &&
-					       !is_next(s->waiter, node, key));
+	return b->reply.is_reserved || (lock->policy.is_fair && b->reply.waiters >> key & 1 &&
+					       !is_next(&lock->waiter, node, key));
 }
 
-enum reserved queue_reserved(const struct step *s, usec *wake_at)
+enum reserved reservation_for_others(const struct step *s, usec *wake_at)
 {
-	if (!policy_obeys_queue(s->policy))
+	const struct lock *lock = s->lock;
+
+	if (!policy_obeys_queue(&lock->policy))
 		return RESERVED_NO;
 	if (is_queue_silent(s, wake_at))
 		return RESERVED_UNKNOWN;
-	for (int key = 0; key < s->policy->keys; key++) {
-		int node = peer_queue_node(s, key);
+	for (int key = 0; key < lock->policy.keys; key++) {
+		int node = peer_queue_node(lock, key);
 
-		if (node >= 0 && is_for_others(s, node, key))
+		if (node >= 0 && is_for_others(lock, node, key))
 			return RESERVED_FOR_OTHERS;
 	}
 	return RESERVED_NO;
 }
 
 /* The vote that grants the key, or says that it is free. */
-static enum vote vote_for(const struct step *s)
+static enum vote vote_for(const struct lock *lock)
 {
-	return s->policy->only_looks ? VOTE_GONE : VOTE_YES;
+	return lock->policy.only_looks ? VOTE_GONE : VOTE_YES;
 }
 
-static enum refused refusal_by_reservation(const struct step *s, int node)
+static enum refused refusal_by_reservation(const struct lock *lock, int node)
 {
 	/* The node itself answered, so a queue node is known. */
-	int first = peer_queue_node(s, s->tally->ballot[node].reply.key);
+	int first = peer_queue_node(lock, lock->tally.ballot[node].reply.key);
 	enum vote vote;
 
 	assert(first >= 0);
-	vote = s->tally->ballot[first].vote;
-	return vote == VOTE_NONE     ? REFUSED_UNCLEAR
-	       : vote == vote_for(s) ? REFUSED_IN_VAIN
-				     : REFUSED;
+	vote = lock->tally.ballot[first].vote;
+	return vote == VOTE_NONE        ? REFUSED_UNCLEAR
+	       : vote == vote_for(lock) ? REFUSED_IN_VAIN
+					: REFUSED;
 }
 
 /* Another program is releasing the key, or takes it node by node: its request may still be on its
  * way to this node. */
-static bool is_between_nodes(const struct step *s, const struct reply *reply)
+static bool is_between_nodes(const struct lock *lock, const struct reply *reply)
 {
-	return waiter_watches(s) && tally_yes(s->tally) > 0 && reply->is_watched &&
+	return waiter_watches(lock) && tally_yes(&lock->tally) > 0 && reply->is_watched &&
 	       reply_has_foreign_holder(reply);
 }
 
-enum refused queue_refusal(const struct step *s, int node)
+enum refused reservation_refusal(const struct lock *lock, int node)
 {
-	const struct waiter *w = s->waiter;
-	const struct ballot *b = &s->tally->ballot[node];
+	const struct waiter *w = &lock->waiter;
+	const struct ballot *b = &lock->tally.ballot[node];
 	bool is_early;
 
 	if (b->vote != VOTE_FOREIGN)
 		return REFUSED;
 	if (b->reply.is_reserved)
-		return refusal_by_reservation(s, node);
-	if (is_between_nodes(s, &b->reply))
+		return refusal_by_reservation(lock, node);
+	if (is_between_nodes(lock, &b->reply))
 		return REFUSED_EARLY;
 	if (!w->used_reservation || b->reply.text_len <= TOKEN_ID_LEN)
 		return REFUSED;
 	/* The reservation has the id of the token before; but the text of readers has no ids. At
 	 * the queue node, they are gone. */
 	is_early = b->reply.is_shared
-			   ? s->tally->ballot[w->node].vote == vote_for(s)
+			   ? lock->tally.ballot[w->node].vote == vote_for(lock)
 			   : memcmp(b->reply.text, w->reservation[b->reply.key], TOKEN_ID_LEN) == 0;
 	/* Where the queue node lost the key of the holder, no refusal is early: a retry would keep
 	 * the holder from setting its key there. */

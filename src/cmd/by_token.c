@@ -5,16 +5,16 @@
  * Each sends one request to every node (question()), and prints which ownership follows from the
  * replies (conclude()): owned, expired, foreign, or unknown if too few nodes answered.
  */
-#include "base/token.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
+#include "base/token.h"
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "cmd/commands.h"
-#include "cmd/configure.h"
 #include "cmd/print.h"
+#include "cmd/setup.h"
 #include "file/registry.h"
 #include "net/query.h"
 #include "proc/follow.h"
@@ -240,8 +240,8 @@ static enum ownership judged_ownership(const struct tally *t, enum kept kept)
  * background holder fit. */
 static bool may_be_wrong_pair(const struct settings *s, const struct tally *t, enum kept kept)
 {
-	enum source_kind key = option_source(s, offsetof(struct settings, keys))->kind;
-	enum source_kind token = option_source(s, offsetof(struct settings, token))->kind;
+	enum source_kind key = settings_source(s, offsetof(struct settings, names))->kind;
+	enum source_kind token = settings_source(s, offsetof(struct settings, token))->kind;
 
 	if (kept != KEPT_NONE || count_with_key(t) > 0)
 		return false;
@@ -298,7 +298,7 @@ static int conclude(const struct query *query, const struct settings *s, enum op
 	if (ownership == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
 		hint_unreleased(query, s);
 	if (ownership == OWNERSHIP_UNKNOWN)
-		configure_hint(s, t, LOG_ERRORS);
+		setup_hint(s, t, LOG_ERRORS);
 	if (s->format != FORMAT_JSON) {
 		if (s->command == COMMAND_CHECK && ownership == OWNERSHIP_OWNED)
 			print_line("%s", valid == NEVER ? "forever" : duration_format(left, valid));
@@ -328,7 +328,7 @@ static bool find_larger(const struct settings *s, struct settings *whole)
 		int common = 0;
 
 		settings_init(whole, s->command);
-		if (settings_add_keys(whole, entry.key, entry.keys, &e) < 0)
+		if (settings_set_keys(whole, entry.key, entry.keys, &e) < 0)
 			continue;
 		for (int i = 0; i < whole->keys.count; i++)
 			for (int n = 0; n < s->keys.count; n++)
@@ -341,7 +341,7 @@ static bool find_larger(const struct settings *s, struct settings *whole)
 
 /* No token was given, and the registry does not tell which lock is meant. `count`: how many holds
  * match; `others`: how many keep the same keys on other nodes. */
-static int refuse_unclear(const struct settings *s, int count, int others, bool has_slots)
+static int refuse_unclear(const struct settings *s, int count, int others, bool is_semaphore)
 {
 	static struct settings whole; /* too large for the stack */
 	char name[REPORT_MAX], slot[32] = "";
@@ -363,7 +363,7 @@ static int refuse_unclear(const struct settings *s, int count, int others, bool 
 		log_hint(LOG_ERRORS,
 			"name it with %s--token, --token-file or REDLOCK_TOKEN; "
 			"'redlock hold --list' shows what is held here",
-			has_slots ? "--slot, " : "");
+			is_semaphore ? "--slot, " : "");
 	return STATUS_USAGE;
 }
 
@@ -379,7 +379,8 @@ static int ask_background_holder(struct settings *s)
 	static struct entry entry;
 	struct follow holder;
 	/* A token belongs to one lock; a key, to one lock on each set of nodes. */
-	struct wanted wanted = {.key = s->key,
+	char keys[REQUEST_KEY_MAX + 1];
+	struct wanted wanted = {.key = settings_text(keys, &s->keys),
 		.keys = s->keys.count,
 		.slot = s->slot,
 		.id = s->token,
@@ -453,7 +454,7 @@ static struct key_list find_lost(struct query *query, const struct settings *s)
 	return lost.count > 0 ? lost : s->keys;
 }
 
-int cmd_token(struct settings *s)
+int cmd_by_token(struct settings *s)
 {
 	static struct query query;
 	struct policy policy;

@@ -1,4 +1,4 @@
-#include "cli/config.h"
+#include "cli/config_file.h"
 
 #include "base/text.h"
 #include "base/utf8.h"
@@ -11,7 +11,7 @@
 #define NO_SETTING "is neither 'name = value' nor '[profile]'"
 
 struct reading {
-	struct config *c;
+	struct config_file *c;
 	char *next, *end; /* the part that was not read yet */
 	char *line; /* the line that was read last */
 	int number; /* its line number */
@@ -19,7 +19,7 @@ struct reading {
 	struct err *e;
 };
 
-int config_blame(const struct config *c, int line, int column, struct err *e)
+int config_file_blame(const struct config_file *c, int line, int column, struct err *e)
 {
 	char path[200], text[ERR_TEXT_MAX];
 
@@ -34,11 +34,11 @@ int config_blame(const struct config *c, int line, int column, struct err *e)
 static int refuse(struct reading *r, const char *at, const char *why)
 {
 	err_set(r->e, ERR_CONFIG, "%s", why);
-	config_blame(r->c, r->number, (int)(at - r->line) + 1, r->e);
+	config_file_blame(r->c, r->number, (int)(at - r->line) + 1, r->e);
 	return err_hint(r->e, "see 'redlock help config'");
 }
 
-bool config_has(const struct config *c, const char *profile)
+bool config_file_has(const struct config_file *c, const char *profile)
 {
 	for (int i = 0; i < c->profiles; i++)
 		if (strcmp(c->profile[i], profile) == 0)
@@ -46,7 +46,7 @@ bool config_has(const struct config *c, const char *profile)
 	return false;
 }
 
-void config_profiles(const struct config *c, char *dst, size_t size)
+void config_file_profiles(const struct config_file *c, char *dst, size_t size)
 {
 	size_t used = 0;
 	char name[100];
@@ -74,7 +74,7 @@ static int begin_profile(struct reading *r, char *at)
 		return refuse(r, at, "a profile without a name");
 	if (strcmp(r->profile, CONFIG_DEFAULT) == 0)
 		r->profile = "";
-	if (!*r->profile || config_has(r->c, r->profile))
+	if (!*r->profile || config_file_has(r->c, r->profile))
 		return 0;
 	if (r->c->profiles == CONFIG_PROFILES_MAX)
 		return refuse(r, at, "too many profiles");
@@ -93,7 +93,7 @@ static void trim(char *text, size_t len)
 /* Adds the setting "name = value" or "name: value" that starts at `at`. Returns -1 with *e. */
 static int take_setting(struct reading *r, char *at)
 {
-	struct config *c = r->c;
+	struct config_file *c = r->c;
 	char *value = at + strcspn(at, "=:");
 
 	if (!*value)
@@ -107,7 +107,7 @@ static int take_setting(struct reading *r, char *at)
 	value++;
 	value += strspn(value, CONFIG_SPACE);
 	trim(value, strlen(value));
-	c->line[c->count++] = (struct config_line){
+	c->line[c->count++] = (struct config_file_line){
 		.profile = r->profile,
 		.name = at,
 		.value = value,
@@ -133,7 +133,8 @@ static int next_line(struct reading *r)
 	return end - r->line > CONFIG_LINE_MAX ? refuse(r, r->line, "the line is too long") : 0;
 }
 
-int config_parse(struct config *c, const char *path, char *text, size_t len, struct err *e)
+int config_file_parse(
+	struct config_file *c, const char *path, char *text, size_t len, struct err *e)
 {
 	/* Skip the byte order mark that some editors write. */
 	size_t mark = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;

@@ -1,7 +1,7 @@
-#include "lock/acquire.h"
+#include "lock/attempt.h"
 
-#include "lock/lock.h"
-#include "lock/queue.h"
+#include "lock/release.h"
+#include "lock/reservation.h"
 #include "lock/step.h"
 
 /* The least time for the other nodes to get ready after a majority is ready. */
@@ -58,13 +58,14 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 
 	patience_failed(&lock->patience, refusal != REFUSAL_NO_QUORUM,
 		tally_is_hopeless(&lock->tally), lock->tally.began, s->now);
-	lock->wait_until = s->wait_until = patience_until(&lock->patience, &lock->policy);
+	lock->wait_until = patience_until(&lock->patience, &lock->policy);
 	lock->attempt.waits_for_all =
 		(is_busy || refusal == REFUSAL_NO_QUORUM) && needs_those_left_out(lock, is_busy);
 	is_moving = semaphore_moves_on(s, is_busy, lock->wait_until) || lock->attempt.waits_for_all;
 	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= lock->wait_until && !is_moving);
-	op = gives_up || (lock->attempt.rivals.retries > 0 && rivals_split_votes(s)) ? OP_HAND_OFF
-										     : OP_UNDO;
+	op = gives_up || (lock->attempt.rivals.retries > 0 && rivals_split_votes(lock))
+		     ? OP_HAND_OFF
+		     : OP_UNDO;
 	lock->refusal = refusal;
 	/* Sent on the same connection, the release cannot overtake the request. */
 	for (int i = 0; i < lock->policy.nodes; i++) {
@@ -74,7 +75,7 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 			peer_send(s, i, op);
 	}
 	if (gives_up) {
-		lock_let_go(s);
+		release_begin(s);
 		return;
 	}
 	lock->phase = PHASE_PAUSE;
@@ -91,7 +92,7 @@ static void ask(struct step *s)
 	struct lock *lock = s->lock;
 
 	waiter_begin(s);
-	semaphore_begin(s, waiter_reserved_slot(s->waiter));
+	semaphore_begin(s, waiter_reserved_slot(&s->lock->waiter));
 	lock->stamp.attempt = lock->stamp.round;
 	lock->tenure.valid_until = lock_valid_until(&lock->policy, s->now);
 	lock->phase = PHASE_ASK;
@@ -104,7 +105,7 @@ static void ask(struct step *s)
 		peer_leave_out(s, i);
 	for (int i = 0; i < lock->policy.nodes; i++)
 		if (peer_is_ready(&lock->peer[i]))
-			peer_ask(s, i, attempt_op(lock), waiter_watches(s), false);
+			peer_ask(s, i, attempt_op(lock), waiter_watches(lock), false);
 }
 
 /* `redlock wait` begins the quarantine of a restarted node (docs/nodes.md), so its first look waits
@@ -129,7 +130,7 @@ static bool is_needed(const struct lock *lock, int node)
 /* An attempt asks only nodes that are connected when it begins, so that none of its requests can
  * reach a node that restarted in the meantime. A pending release is sent before: so a node never
  * has keys of ours under more than one token. */
-void acquire_connect(struct step *s, usec *wake_at)
+void attempt_connect(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy);
@@ -139,14 +140,14 @@ void acquire_connect(struct step *s, usec *wake_at)
 	usec until = lock->tally.began + lock->policy.node_timeout;
 	/* Without a pause before it, the attempt waits for the last replies as long as for the
 	 * others. */
-	usec least = semaphore_is_moving(s)
+	usec least = semaphore_is_moving(lock)
 			     ? usec_max(LEAST_GRACE, lock->tally.began - lock->attempt.asked_at)
 			     : LEAST_GRACE;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
 
-		if (peer_is_hopeless(s, i))
+		if (peer_is_stuck(s, i))
 			peer_close(s, i);
 		if (p->link == LINK_DOWN && p->opened_in != lock->stamp.round)
 			peer_open(s, i);
@@ -212,7 +213,7 @@ static void choose_fence(struct step *s)
 	lock->phase = PHASE_FENCE;
 }
 
-void acquire_count_fence(struct step *s)
+void attempt_count_fence(struct step *s)
 {
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy), taken = 0, open = 0;
@@ -236,7 +237,7 @@ void acquire_count_fence(struct step *s)
 			s, tally_no(&lock->tally) >= quorum ? REFUSAL_BUSY : REFUSAL_NO_QUORUM);
 }
 
-void acquire_count(struct step *s, usec *wake_at)
+void attempt_count(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy);
@@ -248,7 +249,7 @@ void acquire_count(struct step *s, usec *wake_at)
 	no = count_no(lock);
 	open = tally_count(&lock->tally, VOTE_NONE);
 	if (lock->tally.duplicate[0] < 0)
-		reserved = queue_reserved(s, wake_at);
+		reserved = reservation_for_others(s, wake_at);
 	if (lock->tally.duplicate[0] >= 0) {
 		fail_attempt(s, REFUSAL_DUPLICATE);
 	} else if (reserved == RESERVED_UNKNOWN) {
@@ -259,7 +260,7 @@ void acquire_count(struct step *s, usec *wake_at)
 		if (open > 0 && looks_at_all(lock))
 			return;
 		lock->refusal = REFUSAL_NONE;
-		lock_let_go(s);
+		release_begin(s);
 	} else if (yes >= quorum && lock->policy.wants_fence) {
 		choose_fence(s);
 	} else if (yes >= quorum) {

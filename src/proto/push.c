@@ -140,12 +140,12 @@ static bool read_reservation(const struct push *push, struct reply *reply)
 	return true;
 }
 
-bool push_wake(const struct push *push, const struct key_list *keys, int slots, const char *waiter,
+bool push_wake(const struct push *push, const struct key_list *keys, int limit, const char *waiter,
 	int *key, enum wake *wake, struct reply *reply)
 {
 	char name[CHANNEL_MAX], suffix[QUEUE_SUFFIX_MAX];
 
-	request_queue_suffix(suffix, slots);
+	request_queue_suffix(suffix, limit);
 	for (*key = 0; *key < keys->count; ++*key) {
 		if (push->is_change) {
 			*wake = WAKE_CHANGED;

@@ -46,7 +46,7 @@ enum push_kind push_read(const char *bytes, size_t len, struct push *push);
  * of slots with that limit: the waiter's own channel, or the channel of all waiters. WAKE_RESERVED:
  * *reply has the reservation's id and slot. Returns false if the message is no such message.
  */
-bool push_wake(const struct push *push, const struct key_list *keys, int slots, const char *waiter,
+bool push_wake(const struct push *push, const struct key_list *keys, int limit, const char *waiter,
 	int *key, enum wake *wake, struct reply *reply);
 
 #endif

@@ -75,10 +75,10 @@ static void begin_script(struct request *r, enum op op, const struct lock_ref *l
 		push(r, lock->keys->key[i]);
 }
 
-static void push_slots(struct request *r, const struct lock_ref *lock)
+static void push_limit(struct request *r, const struct lock_ref *lock)
 {
 	if (lock->slot > 0 && lock->limit == 0)
-		push(r, SLOTS_UNKNOWN);
+		push(r, LIMIT_UNKNOWN);
 	else
 		push_number(r, lock->limit > 1 ? lock->limit : 0);
 }
@@ -170,8 +170,8 @@ static void push_argument(struct request *r, enum argument argument, const struc
 		push_number(
 			r, args->guard.quarantine > 0 || args->wants_fence ? args->guard.wall : 0);
 		break;
-	case ARG_slots:
-		push_slots(r, lock);
+	case ARG_own_limit:
+		push_limit(r, lock);
 		break;
 	case ARG_held_ids:
 		push(r, lock->held);
@@ -254,19 +254,19 @@ void request_delete(struct request *r, const struct request *release)
 	push_bytes(r, release->argv[i] + TOKEN_START_LEN, TOKEN_ID_LEN - TOKEN_START_LEN);
 }
 
-const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int slots)
+const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int limit)
 {
 	dst[0] = '\0';
-	if (slots > 1)
-		snprintf(dst, QUEUE_SUFFIX_MAX, ":%d", slots);
+	if (limit > 1)
+		snprintf(dst, QUEUE_SUFFIX_MAX, ":%d", limit);
 	return dst;
 }
 
-void request_subscribe(struct request *r, const char *key, int slots, const char *waiter)
+void request_subscribe(struct request *r, const char *key, int limit, const char *waiter)
 {
 	char suffix[QUEUE_SUFFIX_MAX];
 
-	request_queue_suffix(suffix, slots);
+	request_queue_suffix(suffix, limit);
 	begin(r, OP_SUBSCRIBE);
 	push(r, "SUBSCRIBE");
 	push_text(r, CHANNEL_WAKE, key, suffix, waiter);

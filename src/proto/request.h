@@ -110,7 +110,7 @@ void request_script(struct request *r, enum op op, const struct lock_ref *lock,
 void request_delete(struct request *r, const struct request *release);
 
 /* SUBSCRIBE to the two channels of the key's queue. */
-void request_subscribe(struct request *r, const char *key, int slots, const char *waiter);
+void request_subscribe(struct request *r, const char *key, int limit, const char *waiter);
 
 /* A page of about `count` keys; the first cursor is "0". complete: a key that the user may not read
  * is an error. */
@@ -123,8 +123,8 @@ void request_by_digest(struct request *r);
 /* Any command; NULL ends the words. */
 void request_command(struct request *r, const char *const words[]);
 
-/* The argument `slots` of a client that asks about a slot and does not know the limit. */
-#define SLOTS_UNKNOWN "?"
+/* The argument `own_limit` of a client that asks about a slot and does not know the limit. */
+#define LIMIT_UNKNOWN "?"
 
 /* How long the queue lasts after a join. */
 #define QUEUE_MS (60 * 1000)
@@ -141,7 +141,7 @@ void request_command(struct request *r, const char *const words[]);
 
 /* Each limit of a semaphore has a queue of its own; its name ends with ":LIMIT". Returns dst. */
 #define QUEUE_SUFFIX_MAX 16
-const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int slots);
+const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int limit);
 
 /* The flags of a script's request, one letter each. */
 #define FLAG_SHARED "s" /* the client would be a reader */

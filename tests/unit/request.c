@@ -264,7 +264,7 @@ TEST(request_about_a_slot)
 		&r, OP_UNDO, &lock, &(struct request_args){.reserve_time = 0, .guard = some_guard});
 	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "? 40000 1700000000000001 0");
 	request_script(&r, OP_EXPIRE, &lock, &(struct request_args){.ttl = USEC_SEC});
-	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "1000", SLOTS_UNKNOWN);
+	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "1000", LIMIT_UNKNOWN);
 	lock.limit = 1;
 	lock.slot = 0;
 	request_script(

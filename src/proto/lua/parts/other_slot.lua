@@ -6,7 +6,7 @@
 -- until the first slot expires. Begins with the client's own slot, so that several clients get
 -- different ones.
 local function add_other_slot()
-	if slot == '' or slots == SLOTS_UNKNOWN then
+	if slot == '' or own_limit == LIMIT_UNKNOWN then
 		return reply
 	end
 	local own, soonest = to_number(sub(slot, 2)), -1
@@ -35,11 +35,11 @@ end
 -- they are not, or the client has no limit. A record of a limit without a slot is out of date.
 local function conflict()
 	local recorded = recorded_limit()
-	for i = 1, recorded ~= to_number(slots) and recorded or 0 do
+	for i = 1, recorded ~= to_number(own_limit) and recorded or 0 do
 		local v = try('GET', base .. '#' .. i)
 		if type(v) == 'string' then
 			note(REPLY_LIMIT, recorded)
-			return slot ~= '' and slots ~= SLOTS_UNKNOWN and answer(CODE_FOREIGN, call('PTTL', limit_key), sub(v, 1, 300))
+			return slot ~= '' and own_limit ~= LIMIT_UNKNOWN and answer(CODE_FOREIGN, call('PTTL', limit_key), sub(v, 1, 300))
 		end
 	end
 end

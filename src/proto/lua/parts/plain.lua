@@ -1,5 +1,5 @@
 -- plain: the cases of most requests: one key, no slots, no readers.
--- Uses `token` and `slots`.
+-- Uses `token` and `own_limit`.
 --
 -- A script answers these cases before it comes to the parts for all others: making their functions takes most
 -- of its time.
@@ -9,7 +9,7 @@
 -- The value of the key, '' if it is free; false: the request is not plain. A user without the right to GET gets
 -- an error in the other parts.
 local function plain_value()
-	local v = #keys == 1 and slots == '0' and (try('GET', keys[1]) or '')
+	local v = #keys == 1 and own_limit == '0' and (try('GET', keys[1]) or '')
 	return type(v) == 'string' and sub(v, 1, TOKEN_START_LEN) ~= TOKEN_READERS_START and v
 end
 
@@ -18,9 +18,9 @@ local function is_quiet()
 	return try('EXISTS', beside('queue', keys[1]), beside('reserved', keys[1])) == 0
 end
 
--- Does a plain value belong to the client?
+-- Does a plain value belong to the client? A client that only looks may have no token.
 local function is_own(v)
-	return v and (v == token or sub(v, 1, TOKEN_ID_LEN + 1) == token .. ':')
+	return v and v ~= '' and (v == token or sub(v, 1, TOKEN_ID_LEN + 1) == token .. ':')
 end
 
 -- Does it belong to another client? A token of the client's own may be revoked.

@@ -1,5 +1,5 @@
 -- semaphore: a lock with several slots, each of which is a key of its own: KEY#1, KEY#2, ...
--- Uses `slots`: the client's limit; 0: no semaphore; SLOTS_UNKNOWN: the key is a slot, and the client does
+-- Uses `own_limit`: the client's limit; 0: no semaphore; LIMIT_UNKNOWN: the key is a slot, and the client does
 -- not know the limit.
 --
 -- redlock:limit:{KEY} has the limit with which slots were taken here. It lasts as long as the slots. While
@@ -7,7 +7,7 @@
 -- has its own reservation. A wake-up is the reservation's id followed by the slot.
 
 -- slot: the slot that the request is about, as "#3"; '': no semaphore. base: KEY.
-local slot = slots ~= '0' and match(keys[1], '#%d+$') or ''
+local slot = own_limit ~= '0' and match(keys[1], '#%d+$') or ''
 local base = sub(keys[1], 1, #keys[1] - #slot)
 local limit_key = beside('limit', base)
 
@@ -17,7 +17,7 @@ local function recorded_limit()
 	return n and n > 1 and n <= LIMIT_MAX and n or 0
 end
 
-local limit = to_number(slots) or recorded_limit()
+local limit = to_number(own_limit) or recorded_limit()
 
 -- Lengthens the record to at least `ms`. Writes it if it is missing or `is_new`: the client has taken a slot.
 local function record_limit(ms, is_new)
@@ -25,8 +25,8 @@ local function record_limit(ms, is_new)
 	if type(left) ~= 'number' then
 		return
 	end
-	if (is_new or left == -2) and slots ~= SLOTS_UNKNOWN then
-		try('SET', limit_key, slots, 'PX', max(left, ms))
+	if (is_new or left == -2) and own_limit ~= LIMIT_UNKNOWN then
+		try('SET', limit_key, own_limit, 'PX', max(left, ms))
 	else
 		try('PEXPIRE', limit_key, max(left, ms))
 	end

@@ -9,7 +9,7 @@
 
 local code = CODE_YES
 for _, key in ipairs(KEYS) do
-	if string.find(tostring(redis.pcall('GET', key)), '^9+[ac]' .. secret) then
+	if tostring(redis.pcall('GET', key)):find('^9+[ac]' .. secret) then
 		redis.call('DEL', key)
 	else
 		code = CODE_GONE

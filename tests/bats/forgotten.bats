@@ -351,7 +351,7 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 	start=$(now)
 	have_passed() { [ $((passed = $(now) - start)) -ge "$1" ]; }
 	eventually have_passed 11000
-	asked() { cat "$T"/monitor? | grep -cE "\"EVAL(SHA)?\".*\"$1\"" || true; }
+	asked() { cat "$T"/monitor? | grep -cE "\"EVAL(SHA)?\".*[ \"]$1[ \"]" || true; }
 	for ((n = 0; n < 6; n++)); do
 		echo "# waiter $n: $(asked "${names[n]}") requests in $passed ms" >&3
 	done

@@ -86,7 +86,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	mapfile -t names < <(node "$queue" zrange 'redlock:queue:{job}' 0 -1)
 	redis-cli -s "$T/$queue.sock" monitor > "$T/monitor" 3>&- &
 	also_end $!
-	asked() { grep -cE "\"EVAL(SHA)?\".*\"$1\"" "$T/monitor" || true; }
+	asked() { grep -cE "\"EVAL(SHA)?\".*[ \"]$1[ \"]" "$T/monitor" || true; }
 	has_asked() { [ "$(asked "${names[0]}")" -ge 12 ]; }
 	eventually has_asked
 	# the first two waiters attempt and look

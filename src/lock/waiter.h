@@ -20,6 +20,18 @@
  * place that the ticket gives. If the queue node is silent, the waiter moves on to the next node,
  * with its ticket. POLLS does not end: the user may not queue, or the server has no RESP3.
  *
+ * The way of one wake-up:
+ *   1. The holder's release reserves the key at the queue node under an id and sends the id to the
+ *      first waiter: EV_WAKE with WAKE_RESERVED. take_reservation() notes the id and the slot.
+ *   2. waiter_plan() returns true, at once or after pace_use_delay(): the attempt begins.
+ *      waiter_begin() notes that it uses the reservation; each request carries the id.
+ *   3. The queue node takes the client out of the queue and gives it the key. Another node may
+ *      refuse: reservation_refusal() says whether it only waits for the release, and
+ *      rivals_retry() asks it again.
+ *   4. A majority granted the lock: waiter_held() leaves the queue, where the queue node did not
+ *      take us out. Or not: waiter_pause() counts the wake-ups in vain, and OP_JOIN follows.
+ *   5. A client that ends before step 4 passes the reservation on: waiter_leave().
+ *
  * Wake-ups may be lost. So each OP_JOIN also looks: it wakes the first waiter if the key is free.
  * The first two waiters look every second, the others every five seconds and some more.
  * A waiter that no majority answers leaves the queue after a second: the ones behind it may reach

@@ -462,6 +462,29 @@ waiting_test() {
 	got w1 "reply $(sed -n 's/^reply //p' "$T/w1")"
 }
 
+@test "plain requests: a refusal and a look tell of waiters, a look of the client's own key; a free key is no client's" {
+	waiting_test
+	node 1 set k other px 60000
+	waits w1
+	acquires a
+	is_answer $foreign other
+	[ "${item[waiters_of]} ${item[partial_of]}" = "1 0" ]
+	looks a
+	is_answer $foreign other
+	[ "${item[waiters_of]} ${item[rank_of]} ${item[partial_of]}" = "1 1 0" ]
+	undoes a
+	is_answer $foreign other
+	node 1 set k "$(token a)" px 60000
+	looks a
+	is_answer $foreign "$(token a)"
+	[ "${item[partial_of]}" = 1 ]
+	dies w1
+	node 1 flushall
+	run_script look k '' "0 0 0  1   "
+	is_answer $gone ''
+	[ "${item[partial_of]}" = 0 ]
+}
+
 @test "hand-off: the first waiter is woken, with one message, and the next ones move up" {
 	waiting_test
 	acquires a

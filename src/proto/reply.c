@@ -11,9 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-_Static_assert(REPLY_FIRST_ITEMS + 2 * (REPLY_ITEMS - REPLY_FIRST_ITEMS) <= RESP_ITEMS_MAX,
-	"a script's reply fits into a struct resp");
-
 /* "NOPERM User u has no permissions to run the 'evalsha' command", "ERR unknown command 'EVALSHA',
  * with args ...": the server quotes the name in several ways. */
 static bool is_about_evalsha(const char *text)

@@ -10,6 +10,37 @@
 
 #include "lock/reply.h"
 
+/*
+ * A script's reply: the first four items, in this order, then the number and the value of each
+ * further item that differs from its default, in any order. lock/operations.def says which items an
+ * operation may have. The scripts use these names, too (proto/lua/parts/reply.lua).
+ */
+#define REPLY_CODE 1 /* CODE_* */
+#define REPLY_PTTL 2 /* milliseconds; negative: no expiry */
+#define REPLY_TEXT 3 /* the holder; ACQUIRE with FLAG_RECORD, CODE_YES: the record; empty: none */
+#define REPLY_WAITERS 4 /* the sum of 1 << (i - 1) for each key i that has waiters here */
+#define REPLY_FIRST_ITEMS 4
+
+#define REPLY_RUN_ID 5 /* of the server, a text; by default empty: not told */
+#define REPLY_KEY 6 /* the index of the key that the reply is about, from 1; by default 1 */
+/* The default of the others is 0. */
+#define REPLY_PARTIAL 7 /* 1: the client holds at least one of the keys */
+#define REPLY_SHARED 8 /* 1: readers hold the key */
+#define REPLY_UNGUARDED 9 /* 1: the node cannot tell whether it forgot keys */
+#define REPLY_FENCE 10 /* the fencing number; 0: none */
+#define REPLY_SLOT 11 /* another slot of the semaphore that is free; 0: none */
+#define REPLY_SOONEST \
+	12 /* until the first slot expires; by default REPLY_PTTL. With a record: since the start \
+	    of its run; negative: it names no start, or one in the future */
+#define REPLY_TICKET 13 /* JOIN: the client's ticket */
+#define REPLY_RANK \
+	14 /* waiters ahead of the client. JOIN: its place in the queue; LOOK: all waiters that \
+	    are connected; HAND_OFF: 1: the record is stored */
+#define REPLY_LIMIT \
+	15 /* ACQUIRE, LOOK, JOIN: slots are held with this limit, and it is not the client's; \
+	    0: not so */
+#define REPLY_ITEMS 15
+
 /* A reply as the protocol gives it, one level deep. */
 enum resp_type {
 	RESP_NIL,
@@ -19,7 +50,8 @@ enum resp_type {
 	RESP_ERROR,
 };
 
-#define RESP_ITEMS_MAX 26
+/* A script's reply with all its items. */
+#define RESP_ITEMS_MAX (2 * REPLY_ITEMS - REPLY_FIRST_ITEMS)
 
 struct resp_item {
 	enum resp_type type;
@@ -52,37 +84,6 @@ struct page_entry {
 /* Reads the entry at *at and moves *at to its end. Returns false at the end of the page, or if the
  * bytes are no entry. */
 bool page_next(const char **at, const char *end, struct page_entry *entry);
-
-/*
- * A script's reply: the first four items, in this order, then the number and the value of each
- * further item that differs from its default, in any order. lock/operations.def says which items an
- * operation may have. The scripts use these names, too (proto/lua/parts/reply.lua).
- */
-#define REPLY_CODE 1 /* CODE_* */
-#define REPLY_PTTL 2 /* milliseconds; negative: no expiry */
-#define REPLY_TEXT 3 /* the holder; ACQUIRE with FLAG_RECORD, CODE_YES: the record; empty: none */
-#define REPLY_WAITERS 4 /* the sum of 1 << (i - 1) for each key i that has waiters here */
-#define REPLY_FIRST_ITEMS 4
-
-#define REPLY_RUN_ID 5 /* of the server, a text; by default empty: not told */
-#define REPLY_KEY 6 /* the index of the key that the reply is about, from 1; by default 1 */
-/* The default of the others is 0. */
-#define REPLY_PARTIAL 7 /* 1: the client holds at least one of the keys */
-#define REPLY_SHARED 8 /* 1: readers hold the key */
-#define REPLY_UNGUARDED 9 /* 1: the node cannot tell whether it forgot keys */
-#define REPLY_FENCE 10 /* the fencing number; 0: none */
-#define REPLY_SLOT 11 /* another slot of the semaphore that is free; 0: none */
-#define REPLY_SOONEST \
-	12 /* until the first slot expires; by default REPLY_PTTL. With a record: since the start \
-	    of its run; negative: it names no start, or one in the future */
-#define REPLY_TICKET 13 /* JOIN: the client's ticket */
-#define REPLY_RANK \
-	14 /* waiters ahead of the client. JOIN: its place in the queue; LOOK: all waiters that \
-	    are connected; HAND_OFF: 1: the record is stored */
-#define REPLY_LIMIT \
-	15 /* ACQUIRE, LOOK, JOIN: slots are held with this limit, and it is not the client's; \
-	    0: not so */
-#define REPLY_ITEMS 15
 
 /* The code is about all keys: YES if the client holds each of them, else the code of the first key
  * that it does not hold. */

@@ -162,15 +162,19 @@ static void copy_text(struct reply *a, const struct resp_item *item)
 	memcpy(a->text, item->text, item->len + 1);
 }
 
-/* The items of a script's reply that may follow the first ones: bit REPLY_*. */
-static const unsigned items_of[OP_COUNT] = {
+unsigned reply_items(enum op op)
+{
+	static const unsigned items_of[OP_COUNT] = {
 #define ITEM(name) | 1u << REPLY_##name
 #define NONE
 #define SCRIPT(name, words, file, flags, arguments, items) [OP_##name] = 0 items,
 #include "lock/operations.def"
 #undef ITEM
 #undef NONE
-};
+	};
+
+	return items_of[op];
+}
 
 /* A script's reply by the numbers of its items: texts, or numbers. */
 struct items {
@@ -222,7 +226,7 @@ static bool read_items(struct items *items, enum op op, const struct resp *resp)
 		int64_t item = number_of(resp, i);
 
 		if (item_of(resp, i)->type != RESP_INTEGER || item < 0 || item > REPLY_ITEMS ||
-			!(items_of[op] >> item & 1) ||
+			!(reply_items(op) >> item & 1) ||
 			!take_item(items, item, item_of(resp, i + 1)))
 			return false;
 	}

@@ -101,6 +101,9 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define PAGE_ENTRIES 3
 #define PAGE_ITEMS 3
 
+/* The items of a script's reply that may follow the first ones: bit REPLY_*. */
+unsigned reply_items(enum op op);
+
 /* Returns the meaning of a reply to a request with `op`. A reply that is no answer to such a
  * request is VOTE_ABSENT. */
 struct reply reply_read(enum op op, const struct resp *resp);

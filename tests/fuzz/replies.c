@@ -75,16 +75,6 @@ void fuzz_page(const uint8_t *data, size_t len)
 
 static const char some_id[] = "0123456789abcdef0123456789abcdef01234567";
 
-/* The items that a reply may have: bit REPLY_*. */
-static const unsigned items_of[OP_COUNT] = {
-#define ITEM(name) | 1u << REPLY_##name
-#define NONE
-#define SCRIPT(name, words, file, flags, arguments, items) [OP_##name] = 0 items,
-#include "lock/operations.def"
-#undef ITEM
-#undef NONE
-};
-
 /* Of a few shapes that are nearly valid, for others are rejected early. It is about one of three
  * keys, or of one more than there can be. */
 static void make_reply(struct resp *r, struct bytes *b, enum op op, bool has_many_keys)
@@ -103,7 +93,7 @@ static void make_reply(struct resp *r, struct bytes *b, enum op op, bool has_man
 			if ((i - REPLY_FIRST_ITEMS) % 8 == 1)
 				given = fuzz_byte(b);
 			given >>= 1;
-			if (!(given & 1) || !(items_of[op] >> i & 1 || shape % 16 == 14))
+			if (!(given & 1) || !(reply_items(op) >> i & 1 || shape % 16 == 14))
 				continue;
 			r->item[r->count++] =
 				(struct resp_item){.type = RESP_INTEGER, .integer = i};

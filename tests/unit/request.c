@@ -788,16 +788,6 @@ static void expect_garbage(const struct resp *r, int line)
 
 #define EXPECT_GARBAGE(r) expect_garbage(r, __LINE__)
 
-/* The items that a reply may have: bit REPLY_*. */
-static const unsigned items_of[OP_COUNT] = {
-#define ITEM(name) | 1u << REPLY_##name
-#define NONE
-#define SCRIPT(name, words, file, flags, arguments, items) [OP_##name] = 0 items,
-#include "lock/operations.def"
-#undef ITEM
-#undef NONE
-};
-
 TEST(answer_malformed)
 {
 	static const int64_t codes[] = {
@@ -828,7 +818,7 @@ TEST(answer_malformed)
 	EXPECT_GARBAGE(&r);
 	/* no such item, none of this operation, and one twice */
 	for (int i = -1; i <= REPLY_ITEMS + 1; i++) {
-		bool is_known = i >= 0 && items_of[OP_ACQUIRE] >> i & 1 && i != REPLY_RUN_ID;
+		bool is_known = i >= 0 && reply_items(OP_ACQUIRE) >> i & 1 && i != REPLY_RUN_ID;
 
 		r = good;
 		add_integer(&r, i);

@@ -342,7 +342,7 @@ static void check_attempts(struct client *c)
 	if (world.places > 1) /* it goes from slot to slot, or from key to key */
 		return;
 	/* The second attempt after a wake-up, with the nodes that were left out, belongs to it. */
-	if (world.is_calm && w->full && !w->used_reservation &&
+	if (world.is_calm && w->full && w->state != WAITER_POLLS && !w->used_reservation &&
 		!c->session.lock.attempt.waits_for_all && c->session.lock.refusal == REFUSAL_BUSY) {
 		c->elsewhere_until = usec_max(c->elsewhere_until, world.now) + elsewhere;
 		if (c->elsewhere_until > world.now + 8 * elsewhere)
@@ -601,6 +601,9 @@ static void check_pending(const struct client *c, int node, int slot)
 	const struct peer *m = &s->lock.peer[node];
 
 	if (!knows_of_key(c, node, slot))
+		return;
+	/* The user had no right to release the key of an earlier attempt: that attempt is over. */
+	if (n->denied && !node_is_token(value, s->sent_token[node]))
 		return;
 	if (!m->pending || !node_is_token(value, s->sent_token[node]) ||
 		(world.limit > 1 && m->slot != slot + 1))

@@ -687,12 +687,12 @@ static bool serve_script(struct sim_node *n, const struct message *m, struct res
 	return false;
 }
 
-/* A hand-off of a client that leaves the queue takes it out of the queue. */
+/* A hand-off of a client that leaves the queue takes it out of the queue, if it has the rights. */
 static void check_queue(const struct sim_node *n, const struct message *m)
 {
 	const struct client *c = world.client[m->client];
 
-	if (m->op == OP_HAND_OFF && m->session == c->sessions &&
+	if (m->op == OP_HAND_OFF && m->session == c->sessions && world.now >= n->denies_until &&
 		strcmp(node_arg(&m->request, "flags"), FLAG_LEAVES) == 0 &&
 		node_has_waiter(n, &m->request, c->session.lock.waiter.id))
 		breach("queue", "c%d has left n%d, and is in its queue", m->client, m->node);

@@ -162,6 +162,20 @@ static void command(const struct sim_node *n, const char *const words[])
 	server_command(n->server, words);
 }
 
+void node_deny(struct sim_node *n, usec until)
+{
+	static const char *const names[] = {"get", "set", "del", "exists", "pttl", "pexpire",
+		"type", "zadd", "zrem", "zrange", "zrank", "zscore", "zrangebyscore",
+		"zremrangebyscore", "publish", "pubsub", "time", "info"};
+	const int count = sizeof(names) / sizeof(names[0]);
+
+	n->denies_until = until;
+	n->denied = 0;
+	for (int lacking = (int)draw_between(1, 3); lacking > 0; lacking--)
+		n->denied |= (uint64_t)1
+			     << server_command_number(names[draw_between(0, count - 1)]);
+}
+
 void node_forget(struct sim_node *n)
 {
 	command(n, (const char *const[]){"FLUSHALL", NULL});
@@ -586,7 +600,9 @@ void node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 	if (r->op == OP_EXPIRE)
 		n->ended_revoked = is_held_revoked(n, r);
 	n->server->clock_us = node_clock(n);
+	n->server->denied = world.now < n->denies_until ? n->denied : 0;
 	server_eval(n->server, r, resp);
+	n->server->denied = 0;
 	if (is_yes(resp) && readers(n, node_place_of(r)))
 		note_kept(n, r);
 	if (r->op == OP_HAND_OFF)

@@ -91,6 +91,8 @@ struct sim_node {
 	usec keeps_until; /* or if it is back before then */
 	usec paused_until;
 	usec refuses_until; /* it answers with an error, and does nothing */
+	usec denies_until; /* redlock's user lacks the right to these commands: */
+	uint64_t denied; /* 1 << server_command_number() */
 	int room; /* it takes so many connections; 0: any number */
 	int64_t ppm, offset; /* of its clock, */
 	int64_t stepped; /* and this much more, for a while */
@@ -175,6 +177,9 @@ void node_revoke(struct sim_node *n, int i);
 
 /* Somebody deletes the key in slot i. */
 void node_delete(struct sim_node *n, int i);
+
+/* Until then, redlock's user has no right to some commands. */
+void node_deny(struct sim_node *n, usec until);
 
 /* FLUSHALL; delete only the queues and the reservations. */
 void node_forget(struct sim_node *n);

@@ -406,6 +406,12 @@ static void strike(void)
 		cut_holder();
 		return;
 	}
+	/* Not drawn: the other worlds stay as they are. */
+	if (world.events / 2 % 16 == 0) {
+		trace("n%d: redlock's user lacks rights", node);
+		node_deny(&world.node[node], until);
+		return;
+	}
 	switch ((enum fault)draw_between(0, last)) {
 	case FAULT_PAUSE_NODE:
 		trace("n%d is stopped", node);
@@ -655,7 +661,7 @@ static void calm_down(void)
 	for (int i = 0; i < world.nodes; i++) {
 		struct sim_node *n = &world.node[i];
 
-		n->paused_until = n->refuses_until = 0;
+		n->paused_until = n->refuses_until = n->denies_until = 0;
 		if (n->stepped > STEP_MAX)
 			node_forget_waiters(n);
 		n->stepped = 0;
@@ -1203,8 +1209,8 @@ static bool lacks_key(const struct client *c, int i)
 
 	return c->in_section && goes_on && !c->crashed && c->paused_until <= world.now &&
 	       is_usable(c, i) && has_vote(i, c) && n->refuses_until <= world.now &&
-	       w->cut_until <= world.now && !has_token(c, i) && !is_any_left_over(c, i) &&
-	       !node_has_other_limit(n, c->policy.limit);
+	       n->denies_until <= world.now && w->cut_until <= world.now && !has_token(c, i) &&
+	       !is_any_left_over(c, i) && !node_has_other_limit(n, c->policy.limit);
 }
 
 /* A client that holds the lock has its key on every node that is up and may vote: it asks a node

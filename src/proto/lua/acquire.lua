@@ -34,6 +34,7 @@ end
 -- include parts/fence.lua
 -- include parts/record.lua
 
+asks = true
 local err = read_keys()
 if err then
 	return err

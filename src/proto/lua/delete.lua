@@ -3,16 +3,17 @@
 -- short, and includes no parts. Knows no readers.
 -- secret: the part of the token's id after its first TOKEN_START_LEN characters. The pattern is that start: of a holder,
 -- or revoked.
--- Replies CODE_YES or CODE_GONE, as an integer.
+-- Replies CODE_YES or CODE_GONE, as an integer; or the server's error if it could not read a key.
 
 -- arguments
 
-local code = CODE_YES
+local code, err = CODE_YES
 for _, key in ipairs(KEYS) do
-	if tostring(redis.pcall('GET', key)):find('^9+[ac]' .. secret) then
+	local v = redis.pcall('GET', key)
+	if tostring(v):find('^9+[ac]' .. secret) then
 		redis.call('DEL', key)
 	else
-		code = CODE_GONE
+		code, err = CODE_GONE, type(v) == 'table' and v or err
 	end
 end
-return code
+return err or code

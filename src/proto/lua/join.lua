@@ -16,6 +16,7 @@ local flags, held_ids, woken_by = '', '', ''
 -- include parts/view.lua
 -- include parts/other_slot.lua
 
+asks = true
 local err = read_keys()
 if err then
 	return err

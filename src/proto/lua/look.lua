@@ -27,6 +27,7 @@ end
 -- include parts/view.lua
 -- include parts/other_slot.lua
 
+asks = true
 local err = read_keys()
 if err then
 	return err

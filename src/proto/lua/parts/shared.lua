@@ -33,14 +33,14 @@ end
 
 -- If readers hold key i, sets value[i] to the client's view: its own token, if it is a reader, also
 -- if it is revoked; nothing, if it would join them; else a holder. A client that runs within a reader (held) cannot
--- become a writer. A client without rights to sorted sets sees a holder; a client that would join
--- needs the rights, and gets the server's error.
+-- become a writer. A client that asks for the key, not to join, sees a holder if it has no rights to
+-- sorted sets. A client that may be a reader needs the rights, and gets the server's error.
 local function translate(i)
 	local v = value[i]
 	if not v or not is_string[i] or sub(v, 1, #group) ~= group then
 		return
 	end
-	local run = shared and call or try
+	local run = asks and not shared and try or call
 	local members = clock(run) and run('ZRANGEBYSCORE', readers_key(i), now, '+inf', 'WITHSCORES') or {}
 	if members[1] or not shared then
 		readers[i] = v

@@ -13,6 +13,8 @@ local foreign, gone
 
 -- True in scripts that release keys: for them, a revoked token is the client's, too.
 local releases = false
+-- True in scripts of clients that ask for keys, and may have none of them.
+local asks = false
 
 -- A value as it was before `break` revoked it. A revoked token differs in one letter of its id.
 local function unrevoked(v)

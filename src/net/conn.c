@@ -337,8 +337,8 @@ static bool append_watch(struct conn *c, int *extra)
 	if (!append_hello(c, extra))
 		return false;
 	*extra += 2;
-	request_command(
-		&tracking, (const char *const[]){"CLIENT", "TRACKING", "ON", "OPTIN", NULL});
+	request_command(&tracking,
+		(const char *const[]){"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP", NULL});
 	request_command(&caching, (const char *const[]){"CLIENT", "CACHING", "YES", NULL});
 	return append(c, &tracking) && append(c, &caching);
 }

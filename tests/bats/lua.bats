@@ -205,11 +205,12 @@ answers_with() {
 	answers_with "1 2 0 (list) redlock:x:{list}" list,none "(list)" '' ''
 }
 
-@test "shared: readers are added, named and removed; a client that may not read the set sees a holder" {
+@test "shared: readers are added, named and removed; a client that asks, and may not read the set, sees a holder" {
 	nodes_start 1
 	a=1111111111111111111111111111111111111111:1000000002 b=2222222222222222222222222222222222222222:1000000001
 	readers=9999999999999fffffffffffffffffffffffffff
-	with_parts "token, flags, held_ids, action" view -- "local err = read_keys()" "if err then" "	return err" "end" \
+	with_parts "token, flags, held_ids, action" view -- "asks = action ~= 'has'" \
+		"local err = read_keys()" "if err then" "	return err" "end" \
 		"if action == 'put' then" "	put(1, 60000)" "elseif action == 'remove' then" "	remove(1)" "end" \
 		"return {value[1] or '', call('GET', KEYS[1]) or ''}"
 	answers_with " $readers:1000000002 reader a" k "$a a" s '' put
@@ -222,6 +223,9 @@ answers_with() {
 	node 1 acl setuser default -zrangebyscore
 	answers_with "$readers:1000000001 2 readers: a, b $readers:1000000001 2 readers: a, b" k other '' '' none
 	run node 1 eval "$(cat "$T/short")" 1 k other s '' none
+	is_denied "$output"
+	# it may be a reader
+	run node 1 eval "$(cat "$T/short")" 1 k "$b b" '' '' has
 	is_denied "$output"
 	node 1 acl setuser default +zrangebyscore
 	# a reader that has expired does not count, though its entry is still there

@@ -248,6 +248,11 @@ static void check_exclusion(const struct client *c)
 {
 	int holders = 0;
 
+	if (world.has_foreign && foreign_holds()) {
+		world.overlaps++;
+		if (world.exclusion_is_promised)
+			breach("exclusion", "c%d has it, and another program has it too", c->id);
+	}
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *other = world.client[i];
 

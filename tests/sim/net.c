@@ -443,8 +443,10 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	w->end_sent += m->is_end;
 	if ((r->op == OP_UNDO || is_end(m)) && !node_arg(&m->request, "token")[0])
 		breach("pending", "c%d releases on n%d without a token", running->id, m->node);
-	c->pending[c->pending_count++] =
-		(struct pending){.op = r->op, .round = round, .sent_at = now};
+	c->pending[c->pending_count++] = (struct pending){.op = r->op,
+		.round = round,
+		.sent_at = now,
+		.is_watched = r->watches && world.watches};
 	/* In each round the client asks a node once, and a few times more if the votes are split;
 	 * before or after that, it may send one release, and one more if the first had no clean
 	 * answer; and it repairs a key once. While it waits, it may queue and leave the queue. */
@@ -619,26 +621,46 @@ static void subscribe(struct sim_node *n, const struct message *m)
 	snprintf(subscriber->waiter, sizeof(subscriber->waiter), "%s", channel.waiter);
 }
 
-static void deliver(const struct sim_subscriber *to, const struct sim_message *message)
+/* A message to a connection; if it is not there any more, to nobody. */
+static bool push_to(int client, int node, uint32_t wire, const struct sim_message *message)
 {
-	struct wire *w = &world.wire[to->client][to->node];
+	struct wire *w = &world.wire[client][node];
 	struct incoming *in;
 
-	if (w->id != to->wire || w->is_broken || w->is_deaf)
-		return;
+	if (w->id != wire || w->is_broken || w->is_deaf)
+		return false;
 	in = calloc(1, sizeof(*in));
 	assert(in);
 	in->is_push = true;
 	in->message = *message;
 	/* The client may ask because of it. */
-	world.client[to->client]->chatted_until[0] = world.client[to->client]->chatted_until[1] = 0;
+	world.client[client]->chatted_until[0] = world.client[client]->chatted_until[1] = 0;
 	w->back_at = arrival(w, world.now + one_way(w), w->back_at);
-	schedule(w->back_at, SIM_ANSWER, to->client, to->node, w->id, in);
-	trace("n%d %s c%d in queue %d", to->node,
-		message->text[0]     ? "wakes"
-		: message->waiter[0] ? "nudges"
-				     : "calls back",
-		to->client, to->queue);
+	schedule(w->back_at, SIM_ANSWER, client, node, w->id, in);
+	return true;
+}
+
+static void deliver(const struct sim_subscriber *to, const struct sim_message *message)
+{
+	if (push_to(to->client, to->node, to->wire, message))
+		trace("n%d %s c%d in queue %d", to->node,
+			message->text[0]     ? "wakes"
+			: message->waiter[0] ? "nudges"
+					     : "calls back",
+			to->client, to->queue);
+}
+
+void net_tell_changes(int node)
+{
+	struct sim_node *n = server_of(node);
+	struct sim_watch watch;
+
+	while (node_next_change(n, &watch)) {
+		const struct sim_message message = {.changed = watch.name};
+
+		if (push_to(watch.client, watch.node, watch.wire, &message))
+			trace("n%d tells c%d of a change", watch.node, watch.client);
+	}
 }
 
 /* Sends the messages that a script published. Returns the last client that was woken; -1: none. */
@@ -704,8 +726,14 @@ static void serve(struct sim_node *n, const struct message *m, struct incoming *
 	struct resp *resp = &in->resp;
 
 	if (m->op != OP_SUBSCRIBE) {
+		if (m->request.watches && world.watches)
+			node_watch(n,
+				(struct sim_watch){
+					.client = m->client, .node = m->node, .wire = m->wire},
+				&m->request);
 		in->lacks_script = !serve_script(n, m, resp);
 		check_queue(n, m);
+		node_ignore_changes(n, m->client, m->wire);
 		return;
 	}
 	subscribe(n, m);
@@ -837,6 +865,10 @@ static struct push push_of(const struct sim_message *message)
 
 	const char *key = message->queue > SIM_LOCKS ? "m" : "k";
 
+	if (message->changed)
+		return (struct push){.is_change = true,
+			.channel = message->changed,
+			.channel_len = strlen(message->changed)};
 	request_queue_suffix(suffix, message->queue > SIM_LOCKS ? 0 : message->queue);
 	if (message->waiter[0])
 		snprintf(channel, sizeof(channel), CHANNEL_WAKE, key, suffix, message->waiter);
@@ -897,6 +929,7 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
 	*reply = reply_of(c, in->lacks_script ? OP_DELETE : request->op, &in->resp);
 	reply->lacks_script = in->lacks_script;
+	reply->is_watched = request->is_watched;
 	w->end_told = reply->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
 		      (request->op == OP_HAND_OFF || request->op == OP_EXPIRE);
 	if (!is_of_waiter(request->op) &&

@@ -151,7 +151,7 @@ void node_init(struct sim_node *n, enum server_kind kind)
 void node_begin_life(struct sim_node *n, int life)
 {
 	n->life = life;
-	n->subscribers = n->published = 0;
+	n->subscribers = n->published = n->watches = 0;
 	n->server->known = 0;
 	snprintf(n->server->run_id, RUN_ID_MAX, "%038x%02x", life, (unsigned)number_of(n));
 }
@@ -198,6 +198,50 @@ static const char *name_of(int i)
 void node_delete(struct sim_node *n, int i)
 {
 	command(n, (const char *const[]){"DEL", name_of(i), NULL});
+}
+
+void node_set(struct sim_node *n, int i, const char *value, usec ttl)
+{
+	char ms[24];
+
+	snprintf(ms, sizeof(ms), "%lld", (long long)(ttl / USEC_MSEC));
+	command(n, (const char *const[]){"SET", name_of(i), value, "PX", ms, NULL});
+}
+
+void node_expire(struct sim_node *n)
+{
+	for (int i = 0; i < world.places; i++)
+		command(n, (const char *const[]){"EXISTS", name_of(i), NULL});
+}
+
+static bool has_changed(const struct sim_node *n, const struct sim_watch *watch)
+{
+	return n->server->entry[watch->key].version != watch->version;
+}
+
+void node_ignore_changes(struct sim_node *n, int client, uint32_t wire)
+{
+	int count = 0;
+
+	for (int i = 0; i < n->watches; i++) {
+		const struct sim_watch *watch = &n->watch[i];
+
+		if (watch->client != client || watch->wire != wire || !has_changed(n, watch))
+			n->watch[count++] = *watch;
+	}
+	n->watches = count;
+}
+
+bool node_next_change(struct sim_node *n, struct sim_watch *watch)
+{
+	for (int i = 0; i < n->watches; i++) {
+		*watch = n->watch[i];
+		if (has_changed(n, watch)) {
+			n->watch[i] = n->watch[--n->watches];
+			return true;
+		}
+	}
+	return false;
 }
 
 void node_save(const struct sim_node *n)
@@ -607,6 +651,34 @@ void node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 		note_kept(n, r);
 	if (r->op == OP_HAND_OFF)
 		note_record(n, r, resp);
+}
+
+/* The connection's watch of that key; a new one if it has none. */
+static struct sim_watch *find_watch(struct sim_node *n, const struct sim_watch *by)
+{
+	int i = 0;
+
+	while (i < n->watches &&
+		(n->watch[i].client != by->client || n->watch[i].wire != by->wire ||
+			n->watch[i].key != by->key))
+		i++;
+	assert(i < SIM_WATCHES);
+	n->watches += i == n->watches;
+	return &n->watch[i];
+}
+
+void node_watch(struct sim_node *n, struct sim_watch by, const struct request *r)
+{
+	node_expire(n);
+	for (int i = 0; i < r->keys; i++) {
+		by.name = name_of(place_of_key(r, i));
+		by.key = server_key(by.name);
+		by.version = n->server->entry[by.key].version;
+		*find_watch(n, &by) = by;
+		if (entry(n, by.key))
+			schedule(true_end(n, entry(n, by.key)->ends + 1), SIM_EXPIRED, number_of(n),
+				0, 0, NULL);
+	}
 }
 
 void node_serve_copy(const struct sim_node *n, const struct request *r, struct resp *resp)

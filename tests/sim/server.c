@@ -125,6 +125,7 @@ static void delete (struct server_entry *e)
 {
 	e->type = SERVER_NONE;
 	e->members = 0;
+	e->version++;
 }
 
 const struct server_entry *server_entry(const struct server *s, int key)
@@ -156,6 +157,7 @@ void server_copy(struct server *to, const struct server *from)
 		const struct server_entry *f = &from->entry[i];
 
 		e->type = f->type;
+		e->version++;
 		e->ends = f->ends;
 		e->members = f->members;
 		if (f->type == SERVER_STRING)
@@ -370,6 +372,7 @@ static bool pexpire(struct word *w, int count)
 	if (e->type == SERVER_NONE)
 		return say_number(0);
 	e->ends = msec(at) + ms;
+	e->version++;
 	if (ms <= 0)
 		delete (e);
 	return say_number(1);

@@ -43,6 +43,7 @@ struct server_member {
 
 struct server_entry {
 	enum server_type { SERVER_NONE, SERVER_STRING, SERVER_SET } type;
+	uint32_t version; /* counts the changes */
 	int64_t ends; /* by the server's clock, in milliseconds; SERVER_LASTS */
 	size_t len;
 	char value[SERVER_VALUE_MAX]; /* of a string; it ends with a NUL that is not counted */

@@ -30,6 +30,7 @@
 	(SIM_LOCKS + SIM_KEYS) /* of a node: of the first key, by limits; of other keys */
 #define SIM_NOTES 512 /* tokens on a node of which the checker knows something */
 #define SIM_SUBSCRIBERS 128 /* of one node, with dead ones */
+#define SIM_WATCHES 64 /* on one node, with dead ones */
 #define SIM_PUBLISHED 160 /* by one script */
 #define SIM_RUNS 4096 /* of a job, whose number is counted from 0 again after that */
 #define SIM_WIRE_QUEUE 256
@@ -66,6 +67,16 @@ struct sim_message {
 	int queue; /* the limit, or 0; of another key: SIM_LOCKS and its number */
 	char waiter[WAITER_ID_LEN + 1]; /* "": on the channel of all waiters */
 	char text[TOKEN_ID_LEN + 8];
+	const char *changed; /* a watched key, and nothing else of these; NULL: none */
+};
+
+/* A connection that watches a key (CLIENT TRACKING). */
+struct sim_watch {
+	int client, node;
+	uint32_t wire;
+	const char *name;
+	int key; /* its number at the server */
+	uint32_t version; /* that the connection has seen */
 };
 
 /* The checker knows this about a token on a node; the node does not. */
@@ -80,6 +91,8 @@ struct sim_node {
 	struct server *server;
 	int subscribers;
 	struct sim_subscriber subscriber[SIM_SUBSCRIBERS];
+	int watches;
+	struct sim_watch watch[SIM_WATCHES];
 	int published; /* by the last script */
 	struct sim_message message[SIM_PUBLISHED];
 	int notes;
@@ -175,8 +188,22 @@ const char *node_arg(const struct request *r, const char *name);
 /* `redlock break` there: the holders of slot i are to end. */
 void node_revoke(struct sim_node *n, int i);
 
-/* Somebody deletes the key in slot i. */
+/* Somebody deletes the key in slot i, or sets it. */
 void node_delete(struct sim_node *n, int i);
+void node_set(struct sim_node *n, int i, const char *value, usec ttl);
+
+/* A connection, which `by` names, watches the keys that its request names, since before the
+ * request: the script reads them first, and what it writes then is a change. */
+void node_watch(struct sim_node *n, struct sim_watch by, const struct request *r);
+
+/* The server deletes the keys of locks that have expired. */
+void node_expire(struct sim_node *n);
+
+/* The connection's own changes: nobody tells it (NOLOOP), and it watches those keys no more. */
+void node_ignore_changes(struct sim_node *n, int client, uint32_t wire);
+
+/* Takes a watch out whose key has changed since. Returns false if there is none. */
+bool node_next_change(struct sim_node *n, struct sim_watch *watch);
 
 /* Until then, redlock's user has no right to some commands. */
 void node_deny(struct sim_node *n, usec until);
@@ -252,6 +279,13 @@ struct wire {
 	int yes_life; /* of the server that confirmed */
 };
 
+/* ---- another program (foreign.c) ---- */
+
+void foreign_begin(void);
+void foreign_step(void);
+void foreign_check(uint32_t count); /* the clients that watched the key have asked for it */
+bool foreign_holds(void);
+
 /* ---- a client (client.c) ---- */
 
 struct client {
@@ -322,6 +356,8 @@ enum sim_event_kind {
 	SIM_STEP, /* a: node, id: seconds */
 	SIM_ROLL, /* a: client, b: node, id: section_id: the next node of a rolling restart */
 	SIM_LAST,
+	SIM_EXPIRED, /* a: node: the server deletes what has expired */
+	SIM_FOREIGN, /* another program takes its next step; a: 1: what became of attempt `id` */
 	SIM_CALM,
 };
 
@@ -356,6 +392,8 @@ struct world {
 	int limit; /* the lock is a semaphore with this many; 1: it is none */
 	int keys; /* clients lock one of these, or several at once */
 	int places; /* slots, or keys */
+	bool has_foreign; /* another program takes the key, too */
+	bool watches; /* the servers have CLIENT TRACKING, and redlock's user the right to it */
 	bool is_mixed; /* some clients have a lower limit */
 	bool exclusion_is_promised, is_fair, wants_fence;
 	bool is_local; /* the connections are unix sockets */
@@ -458,6 +496,7 @@ void net_cut(int client, int node, usec until);
 void net_deafen(int client, int node);
 void net_crash_node(int node);
 void net_crash_client(int client);
+void net_tell_changes(int node); /* to the connections that watch keys there */
 
 /* client.c */
 void client_begin(struct client *c, int id);

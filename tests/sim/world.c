@@ -841,6 +841,11 @@ static void make_world(void)
 	 */
 	world.is_once = world.places == 1 && world.readers_percent == 0 &&
 			world.seed / 11 % 3 == 0 && !world.profile->are_rivals;
+	/* Nor is this: in a tenth of the worlds with one key, another program takes it, too. It
+	 * knows no restart guard. */
+	world.has_foreign = world.places == 1 && world.seed / 17 % 10 == 0 &&
+			    !world.profile->are_rivals && !world.profile->forgets;
+	world.watches = world.seed / 170 % 4 > 0;
 	world.is_fair = draw_percent(20);
 	world.wants_fence = draw_percent(40);
 	world.restores = world.profile->guards && world.wants_fence && world.seed / 64 % 2;
@@ -1308,6 +1313,15 @@ static void handle(const struct sim_event *ev)
 	case SIM_ROLL:
 		roll(c, ev->b, ev->id);
 		break;
+	case SIM_EXPIRED:
+		node_expire(&world.node[ev->a]);
+		break;
+	case SIM_FOREIGN:
+		if (ev->a > 0)
+			foreign_check(ev->id);
+		else
+			foreign_step();
+		break;
 	case SIM_LAST:
 		strike_last(NULL);
 		break;
@@ -1335,6 +1349,8 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 	net_reset();
 	make_world();
 	plan_faults();
+	if (world.has_foreign)
+		foreign_begin();
 	trace("%d nodes, %d clients, %d at once", world.nodes, world.clients, world.limit);
 	for (int i = 0; i < world.clients; i++)
 		client_begin(world.client[i], i);
@@ -1351,6 +1367,8 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 		hash_in((uint64_t)ev.kind << 48 | (uint64_t)ev.a << 40 | (uint64_t)ev.b << 32 |
 			ev.id);
 		handle(&ev);
+		for (int i = 0; world.has_foreign && i < world.nodes; i++)
+			net_tell_changes(i);
 		check_liveness();
 		check_forgotten();
 		check_repair();

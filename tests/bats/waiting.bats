@@ -265,6 +265,17 @@ watches() {
 	ended_with 0
 }
 
+@test "a foreign holder on two of three nodes: the changes of its own attempts wake no waiter" {
+	for i in 1 2; do node $i set job 0123456789abcdef0123456789abcdef px 600000 > "$T/set"; done
+	waiter b -vv --ttl 600s
+	asked() { [ "$(evals 3)" -ge 12 ]; }
+	eventually asked
+	[ "$(grep -c 'the key has changed' "$T/b")" = 0 ]
+	for i in 1 2; do node $i del job > "$T/set"; done
+	ended_with 0
+	file_has "$T/b" 'woke this waiter: the key has changed'
+}
+
 @test "a foreign holder: a waiter without the right to watch polls; nothing is watched while redlock holds" {
 	for i in 1 2 3; do
 		node $i acl setuser default -client +client\|list +client\|kill

@@ -347,8 +347,9 @@ static void check_attempts(struct client *c)
 	if (world.places > 1) /* it goes from slot to slot, or from key to key */
 		return;
 	/* The second attempt after a wake-up, with the nodes that were left out, belongs to it. */
-	if (world.is_calm && w->full && w->state != WAITER_POLLS && !w->used_reservation &&
-		!c->session.lock.attempt.waits_for_all && c->session.lock.refusal == REFUSAL_BUSY) {
+	if (world.is_calm && w->full && !w->met_foreign && w->state != WAITER_POLLS &&
+		!w->used_reservation && !c->session.lock.attempt.waits_for_all &&
+		c->session.lock.refusal == REFUSAL_BUSY) {
 		c->elsewhere_until = usec_max(c->elsewhere_until, world.now) + elsewhere;
 		if (c->elsewhere_until > world.now + 8 * elsewhere)
 			breach("chatter", "c%d asks all nodes too often", c->id);

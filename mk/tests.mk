@@ -90,14 +90,16 @@ INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
 LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
 # Faults of networks, clocks and system calls.
 FAULTS = syscalls tests/faults/faults.bats
+# Networks of the world: names that move.
+LAB = $(sort $(wildcard tests/lab/*.bats))
 # Conversations with programs of the same kind: flock, timeout and so on.
 PEERS = $(sort $(wildcard tests/peers/*.bats))
-SUITE = lint unit fuzz sim $(BATS_FILES) $(PEERS) $(FAULTS) $(INTEROP)
+SUITE = lint unit fuzz sim $(BATS_FILES) $(PEERS) $(FAULTS) $(LAB) $(INTEROP)
 # Parts that take long: `check` leaves them to `check-rest`.
 LONG = sim $(addprefix tests/bats/,auth.bats completions.bats doctor.bats failures.bats forgotten.bats guard.bats \
 	hold.bats hostile.bats install.bats life.bats lua.bats quoting.bats recipes.bats rolling.bats static.bats storm.bats \
 	supervise.bats \
-	tls.bats torture.bats) $(PEERS) $(FAULTS) $(INTEROP)
+	tls.bats torture.bats) $(PEERS) $(FAULTS) $(LAB) $(INTEROP)
 # These test scripts, pages and packages, or build a program of their own: sanitizers find nothing there.
 TEXTS = $(addprefix tests/bats/,completions.bats docs.bats gen.bats install.bats lua.bats man.bats packaging.bats \
 	pristine.bats static.bats suite.bats)

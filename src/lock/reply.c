@@ -64,6 +64,7 @@ static bool is_permanent(enum reason reason)
 	case REASON_TIMEOUT:
 	case REASON_NOT_READY:
 	case REASON_LOADING:
+	case REASON_LEFT:
 	case REASON_READONLY:
 	case REASON_MISCONF:
 	case REASON_OOM:

@@ -54,6 +54,7 @@ enum reason {
 	REASON_NOT_READY, /* the attempt began before it was connected, or before a pending release
 			     was answered */
 	REASON_LOADING,
+	REASON_LEFT, /* its name does not lead to the server any more that we were connected to */
 	REASON_READONLY,
 	REASON_MISCONF,
 	REASON_OOM,

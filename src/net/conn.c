@@ -219,6 +219,7 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 	c->next_at = NEVER;
 	c->fd = -1;
 	c->is_resolving = false;
+	c->answers = 0;
 	c->tls = NULL;
 	c->trusted_until = 0;
 	c->out = NULL;
@@ -291,12 +292,13 @@ static bool append(struct conn *c, const struct request *r)
 	return grown != NULL;
 }
 
-static bool append_login_command(struct conn *c, const char *word, const char *a, const char *b)
+static bool append_login_command(
+	struct conn *c, enum login login, const char *word, const char *a, const char *b)
 {
 	struct request r;
 
 	request_command(&r, (const char *const[]){word, a, b, NULL});
-	c->pending[c->pending_count++] = (struct pending){.is_auth = strcmp(word, "AUTH") == 0};
+	c->pending[c->pending_count++] = (struct pending){.login = login};
 	return append(c, &r);
 }
 
@@ -353,6 +355,21 @@ static bool append_deletion(struct conn *c, const struct request *release)
 	return append(c, &r);
 }
 
+static bool peer_address(const struct conn *c, struct sockaddr_storage *address)
+{
+	socklen_t len = sizeof(*address);
+
+	return getpeername(c->fd, (struct sockaddr *)address, &len) == 0;
+}
+
+static bool may_be_replica(const struct conn *c)
+{
+	struct sockaddr_storage address;
+
+	return c->addresses->is_name && peer_address(c, &address) &&
+	       addresses_are_several(c->addresses, address.ss_family);
+}
+
 static bool append_login(struct conn *c)
 {
 	const struct node *node = c->node;
@@ -361,13 +378,15 @@ static bool append_login(struct conn *c)
 	bool ok = true;
 
 	if (node->user[0])
-		ok = append_login_command(c, "AUTH", node->user, password);
+		ok = append_login_command(c, LOGIN_AUTH, "AUTH", node->user, password);
 	else if (password[0])
-		ok = append_login_command(c, "AUTH", password, NULL);
+		ok = append_login_command(c, LOGIN_AUTH, "AUTH", password, NULL);
 	if (ok && node->db) {
 		snprintf(db, sizeof(db), "%d", node->db);
-		ok = append_login_command(c, "SELECT", db, NULL);
+		ok = append_login_command(c, LOGIN_SELECT, "SELECT", db, NULL);
 	}
+	if (ok && may_be_replica(c))
+		ok = append_login_command(c, LOGIN_ROLE, "INFO", "replication", NULL);
 	explicit_bzero(read, sizeof(read));
 	return ok;
 }
@@ -378,6 +397,7 @@ static void flush(struct conn *c);
 static void established(struct conn *c)
 {
 	c->next_address--; /* this address is good: try it first the next time */
+	c->answers = c->addresses->answers;
 	c->reader = redisReaderCreateWithFunctions(&reader_functions);
 	if (!c->reader) {
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
@@ -496,8 +516,7 @@ void conn_open(struct conn *c)
 	drop(c);
 	c->opened_at = clock_now();
 	addresses_renew(c->addresses, c->node);
-	c->fd = addresses_wait(c->addresses);
-	c->is_resolving = c->fd >= 0;
+	c->is_resolving = clock_now() < addresses_due(c->addresses);
 	if (c->is_resolving)
 		c->state = CONN_OPENING;
 	else
@@ -506,11 +525,9 @@ void conn_open(struct conn *c)
 
 static void finish_resolving(struct conn *c)
 {
-	addresses_renew(c->addresses, c->node);
-	if (c->addresses->count == 0 && c->addresses->lookup)
-		return; /* the state of the lookup changes in a moment */
-	close(c->fd);
-	c->fd = -1;
+	addresses_take(c->addresses);
+	if (clock_now() < addresses_due(c->addresses))
+		return;
 	c->is_resolving = false;
 	connect_to_all(c);
 }
@@ -537,6 +554,19 @@ static void finish_connect(struct conn *c)
 	} else {
 		fail(c, REASON_CONNECT, err_reason(reason, error));
 	}
+}
+
+/* The server at this address is no master. The name may lead to another one by now. */
+static void leave_replica(struct conn *c, const struct reply *why)
+{
+	bool was_talking = c->state == CONN_UP;
+
+	c->addresses->is_stale = true;
+	drop(c);
+	c->failure = *why;
+	c->next_address++;
+	if (!was_talking && c->addresses_left > 0)
+		connect_next(c);
 }
 
 /* ---- requests and replies ---- */
@@ -614,6 +644,13 @@ static bool is_half_read(const struct conn *c, int before, size_t sent)
 	       unread(c->fd) - before < counted(c->out, sent);
 }
 
+/* The reply may be a vote, or put the client into a queue. */
+static bool needs_name(enum op op)
+{
+	return op == OP_ACQUIRE || op == OP_EXTEND || op == OP_REPAIR || op == OP_FENCE ||
+	       op == OP_JOIN || op == OP_LOOK;
+}
+
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
 	bool is_at_work = c->pending_count > 0 && is_local(c);
@@ -622,6 +659,8 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	size_t queued = c->out_len;
 	bool is_backed = r->by_digest && op_releases(r->op);
 
+	if (needs_name(r->op))
+		addresses_renew(c->addresses, c->node);
 	if (c->pending_count == CONN_PENDING_MAX ||
 		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) ||
 		(r->watches && !append_watch(c, &extra)) || !append(c, r) ||
@@ -651,7 +690,7 @@ short conn_wants(const struct conn *c)
 	case CONN_DOWN:
 		return 0;
 	case CONN_OPENING:
-		return c->is_resolving ? POLLIN : POLLOUT;
+		return c->is_resolving ? 0 : POLLOUT;
 	case CONN_HANDSHAKE:
 		return tls_wants(c->tls);
 	case CONN_LOGIN:
@@ -661,9 +700,23 @@ short conn_wants(const struct conn *c)
 	return 0;
 }
 
+/* Does the oldest request wait for the answer to a lookup? */
+static bool awaits_name(const struct conn *c)
+{
+	return c->state == CONN_UP && c->pending_count > 0 && needs_name(c->pending[0].op) &&
+	       clock_now() < addresses_due(c->addresses);
+}
+
 usec conn_due(const struct conn *c)
 {
-	return c->state == CONN_OPENING && !c->is_resolving ? c->next_at : NEVER;
+	if (c->is_resolving || awaits_name(c))
+		return addresses_due(c->addresses);
+	return c->state == CONN_OPENING ? c->next_at : NEVER;
+}
+
+int conn_lookup(const struct conn *c)
+{
+	return c->is_resolving || awaits_name(c) ? addresses_wait(c->addresses) : -1;
 }
 
 enum reason conn_late_reason(const struct conn *c)
@@ -679,8 +732,9 @@ static void closed_by_node(struct conn *c, const char *how)
 	if (!c->has_received && !c->node->is_tls && c->node->kind == NODE_TCP)
 		how = "without a reply, as a TLS port does; TLS needs rediss://";
 	else if (c->state == CONN_LOGIN)
-		how = c->pending[0].is_auth ? "instead of a reply to AUTH"
-					    : "instead of a reply to SELECT";
+		how = c->pending[0].login == LOGIN_AUTH     ? "instead of a reply to AUTH"
+		      : c->pending[0].login == LOGIN_SELECT ? "instead of a reply to SELECT"
+							    : "instead of a reply to INFO";
 	fail(c, REASON_CLOSED, how);
 }
 
@@ -819,17 +873,35 @@ static void take_login_error(struct conn *c)
 						     : reply_absent(REASON_GARBAGE, NULL);
 	char read[NODE_SECRET_MAX];
 
-	if (c->pending[0].is_auth)
+	if (c->pending[0].login == LOGIN_AUTH)
 		reply_hide(&said, current_password(c->node, read));
 	explicit_bzero(read, sizeof(read));
 	drop(c);
 	c->failure = said;
 }
 
-/* When AUTH and SELECT have been answered, requests may follow. */
+/* A user without the right to INFO may have met a master, and asks it. */
+static bool is_replica(const struct resp *resp)
+{
+	return !resp->is_array && resp->item[0].type == RESP_STRING &&
+	       strstr(resp->item[0].text, "role:slave");
+}
+
+/* When AUTH, SELECT and INFO have been answered, requests may follow. */
 static void take_login_reply(struct conn *c)
 {
+	const struct reply replica = reply_absent(REASON_READONLY, NULL);
+
 	while (c->state == CONN_LOGIN && take_reply(c)) {
+		if (c->pending[0].login == LOGIN_ROLE && is_replica(&c->resp)) {
+			leave_replica(c, &replica);
+			return;
+		}
+		if (c->pending[0].login == LOGIN_ROLE) {
+			drop_oldest_pending(c);
+			c->state = CONN_UP;
+			return;
+		}
 		if (c->resp.is_array || c->resp.item[0].type != RESP_STATUS) {
 			take_login_error(c);
 			return;
@@ -894,6 +966,14 @@ static bool is_released(struct conn *c, const struct reply *reply)
 	return !lacks_script;
 }
 
+/* A reply of a server that is not the master of its node, while another one may be. */
+static bool is_elsewhere(const struct conn *c, const struct reply *reply)
+{
+	return c->addresses->is_name && reply->vote == VOTE_ABSENT &&
+	       (reply->reason == REASON_READONLY || reply->reason == REASON_MASTERDOWN ||
+		       reply->reason == REASON_MOVED);
+}
+
 static bool next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
 	if (!take_reply(c))
@@ -923,6 +1003,10 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 		return true;
 	}
 	*reply = read_answer(c, request);
+	if (is_elsewhere(c, reply)) {
+		leave_replica(c, reply);
+		return false;
+	}
 	if (request->deletion == DELETION_SENT)
 		return is_released(c, reply) || conn_next_reply(c, request, reply);
 	drop_oldest_pending(c);
@@ -931,8 +1015,25 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 	return true;
 }
 
+/* Takes the connection down if the name leads to other servers by now. */
+static void check_name(struct conn *c)
+{
+	struct sockaddr_storage address;
+
+	addresses_take(c->addresses);
+	if (c->answers == c->addresses->answers)
+		return;
+	c->answers = c->addresses->answers;
+	if (peer_address(c, &address) && !addresses_have(c->addresses, &address))
+		fail(c, REASON_LEFT, NULL);
+}
+
 bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
+	if (c->state == CONN_UP && c->addresses->is_name)
+		check_name(c);
+	if (awaits_name(c))
+		return false;
 	while (c->state == CONN_UP)
 		switch (take_push(c)) {
 		case PUSH_NONE:

@@ -16,6 +16,13 @@
  * The states HANDSHAKE (TLS) and LOGIN (AUTH, SELECT) are left out if the node needs neither. Every
  * error leads to DOWN, and `failure` has the reason.
  *
+ * A node whose name has several addresses of one family may be a master and its replicas: LOGIN
+ * asks the server for its role, and an address of a replica leads to the next address. A node that
+ * moves takes its connection down: the reply to a request that may bring a vote waits for the
+ * answer to the lookup that began with the request, within addresses_due(); if the answer lacks the
+ * server's address, the reply is none (REASON_LEFT). So does the reply of a server that is not a
+ * master any more; the next connection looks the name up first.
+ *
  * No function blocks but conn_close(). This is the only user of hiredis, of its formatter and its
  * reader: its connect blocks in the resolver, and its asynchronous contexts have no time-outs.
  */
@@ -33,7 +40,7 @@ enum conn_state {
 	CONN_DOWN,
 	CONN_OPENING,
 	CONN_HANDSHAKE, /* connected; the TLS handshake follows */
-	CONN_LOGIN, /* the replies to AUTH and SELECT follow */
+	CONN_LOGIN, /* the replies to AUTH, SELECT and INFO follow */
 	CONN_UP,
 };
 
@@ -53,7 +60,11 @@ enum deletion {
 };
 
 struct pending {
-	bool is_auth; /* LOGIN: true for AUTH, false for SELECT */
+	enum login {
+		LOGIN_AUTH,
+		LOGIN_SELECT,
+		LOGIN_ROLE, /* INFO: is the server a replica? */
+	} login; /* LOGIN */
 	bool is_push; /* no request: a message arrived (conn.push) */
 	enum op op;
 	int keys; /* the number of keys in the request */
@@ -76,7 +87,8 @@ struct conn {
 	struct reply failure; /* DOWN: the reason */
 
 	int fd; /* -1: DOWN */
-	bool is_resolving; /* OPENING: fd is readable when the addresses of the name are known */
+	bool is_resolving; /* OPENING: waits for the addresses of the name */
+	unsigned answers; /* UP: the answers of the name that this connection agrees with */
 	struct tls *tls; /* NULL: no TLS */
 	usec trusted_until; /* end of validity of the node's certificate and its issuers, since
 			       1970; 0: unknown. DOWN: that of the last connection */
@@ -124,6 +136,10 @@ short conn_wants(const struct conn *c);
 
 /* Returns when to call conn_handle() even without an event; NEVER: no need. */
 usec conn_due(const struct conn *c);
+
+/* Returns a descriptor that becomes readable when a reply that has arrived, or connecting, needs to
+ * wait no longer for the lookup of the name; -1: nothing waits for it. */
+int conn_lookup(const struct conn *c);
 
 /* Handles the result of poll. The state may change, and replies may be there. */
 void conn_handle(struct conn *c, short revents);

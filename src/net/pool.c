@@ -91,7 +91,8 @@ static bool find_event(struct pool *p, struct event *ev)
  * arrived on any connection, or is due there. */
 static bool look(struct pool *p, usec now, usec until, int wake_fd)
 {
-	struct pollfd fds[NODES_MAX + 2];
+	struct pollfd fds[2 * NODES_MAX + 2];
+	nfds_t count = (nfds_t)p->count + 2;
 	struct timespec ts, *timeout = NULL;
 	bool is_quiet = true;
 
@@ -99,6 +100,10 @@ static bool look(struct pool *p, usec now, usec until, int wake_fd)
 		fds[i] = (struct pollfd){.fd = p->conn[i].fd, .events = conn_wants(&p->conn[i])};
 		until = usec_min(until, conn_due(&p->conn[i]));
 	}
+	for (int i = 0; i < p->count; i++)
+		if (conn_lookup(&p->conn[i]) >= 0)
+			fds[count++] =
+				(struct pollfd){.fd = conn_lookup(&p->conn[i]), .events = POLLIN};
 	fds[p->count] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
 	fds[p->count + 1] = (struct pollfd){.fd = -1, .events = POLLIN};
 	if (until != NEVER) {
@@ -111,7 +116,7 @@ static bool look(struct pool *p, usec now, usec until, int wake_fd)
 			fds[p->count + 1].fd = p->alarm;
 		}
 	}
-	if (ppoll(fds, (nfds_t)p->count + 2, timeout, NULL) < 0) {
+	if (ppoll(fds, count, timeout, NULL) < 0) {
 		assert(errno == EINTR || errno == ENOMEM);
 		return false;
 	}
@@ -119,6 +124,8 @@ static bool look(struct pool *p, usec now, usec until, int wake_fd)
 		if (fds[i].revents || conn_due(&p->conn[i]) <= now) {
 			conn_handle(&p->conn[i], fds[i].revents);
 			is_quiet = false;
+		} else if (conn_lookup(&p->conn[i]) >= 0) {
+			conn_handle(&p->conn[i], 0);
 		}
 	p->woken = fds[p->count].revents != 0;
 	return is_quiet;

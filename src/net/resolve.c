@@ -153,8 +153,8 @@ static void start(struct addresses *a, const struct node *node)
 		a->lookup ? "the resolver does not answer" : "the lookup could not be started");
 }
 
-/* Takes the result of a lookup, if it is there. Old addresses stay if the name no longer exists. */
-static void take_found(struct addresses *a)
+/* Old addresses stay if the name no longer exists. */
+void addresses_take(struct addresses *a)
 {
 	struct lookup *l = a->lookup;
 
@@ -163,6 +163,7 @@ static void take_found(struct addresses *a)
 	if (l->info) {
 		a->count = 0;
 		take(a, l->info);
+		a->answers++;
 	} else {
 		snprintf(a->why, sizeof(a->why), "%s", gai_strerror(l->rc));
 		a->is_unknown = l->rc == EAI_NONAME;
@@ -192,25 +193,32 @@ void addresses_renew(struct addresses *a, const struct node *node)
 {
 	usec age;
 
-	take_found(a);
+	addresses_take(a);
 	if (lost_its_thread(a->lookup)) {
 		addresses_close(a);
 		start(a, node);
 	}
 	age = clock_now() - a->asked_at;
-	if (!a->asked_at || age < AGAIN_AFTER) /* a literal address or a path, or a recent lookup */
+	if (!a->is_name || (age < AGAIN_AFTER && !a->is_stale))
 		return;
 	if (a->lookup && age >= FORGET_AFTER)
 		addresses_close(a);
-	if (!a->lookup)
+	if (!a->lookup) {
 		start(a, node);
+		a->is_stale = false;
+	}
+}
+
+usec addresses_due(const struct addresses *a)
+{
+	if (!a->lookup || lost_its_thread(a->lookup))
+		return 0;
+	return a->asked_at + (a->count > 0 ? a->timeout / 4 : a->timeout);
 }
 
 int addresses_wait(const struct addresses *a)
 {
-	if (a->count > 0 || !a->lookup || clock_now() - a->asked_at >= a->timeout)
-		return -1;
-	return fcntl(a->lookup->done, F_DUPFD_CLOEXEC, 0);
+	return a->lookup && !lost_its_thread(a->lookup) ? a->lookup->done : -1;
 }
 
 /* Returns the number of known names; *open is the number of unfinished lookups. */
@@ -220,7 +228,7 @@ static int take_all_found(struct addresses out[NODES_MAX], int count, int *open)
 
 	*open = 0;
 	for (int i = 0; i < count; i++) {
-		take_found(&out[i]);
+		addresses_take(&out[i]);
 		known += out[i].count > 0;
 		*open += out[i].lookup != NULL;
 	}
@@ -241,9 +249,12 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 		out[i].lookup = NULL;
 		out[i].asked_at = 0;
 		out[i].timeout = timeout;
+		out[i].is_stale = false;
+		out[i].answers = 0;
 		if (node->kind == NODE_UNIX)
 			take_unix(&out[i], node->host);
-		else if (!take_at_once(&out[i], node))
+		out[i].is_name = node->kind != NODE_UNIX && !take_at_once(&out[i], node);
+		if (out[i].is_name)
 			start(&out[i], node);
 	}
 	for (;;) {
@@ -277,6 +288,23 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 	default:
 		return false;
 	}
+}
+
+bool addresses_have(const struct addresses *a, const struct sockaddr_storage *address)
+{
+	for (int i = 0; i < a->count; i++)
+		if (same_address(&a->address[i], address))
+			return true;
+	return false;
+}
+
+bool addresses_are_several(const struct addresses *a, int family)
+{
+	int count = 0;
+
+	for (int i = 0; i < a->count; i++)
+		count += a->address[i].ss_family == family;
+	return count > 1;
 }
 
 bool addresses_overlap(const struct addresses *a, const struct addresses *b)

@@ -1,9 +1,13 @@
 /*
  * resolve: turns node names into socket addresses, in bounded time.
  *
- * resolve_nodes() resolves all names at the start. Before each connect, call addresses_renew(); if
- * no address is known yet, wait until the descriptor of addresses_wait() is readable, and call
- * addresses_renew() again. addresses_close() ends a lookup.
+ * resolve_nodes() resolves all names at the start. Before each connect, and with each request that
+ * may bring a vote, call addresses_renew(). While addresses_due() is ahead, the answer may still
+ * come: wait until the descriptor of addresses_wait() is readable, and call addresses_renew()
+ * again. addresses_close() ends a lookup.
+ *
+ * A name may lead to another server after a while: its node moves. The last answer counts. A lookup
+ * that fails, or has no answer in time, changes nothing.
  *
  * This is the only user of getaddrinfo, which may block without limit: each name has a detached
  * thread, for which no other thread waits. A name without an address is no error of a function:
@@ -35,6 +39,10 @@ struct addresses {
 	ino_t inode;
 	char why[RESOLVE_WHY_MAX];
 	bool is_unknown; /* the resolver says that the name does not exist */
+	bool is_name; /* lookups find the addresses */
+	bool is_stale; /* the next addresses_renew() starts a lookup, however young the last one is
+			*/
+	unsigned answers; /* that named addresses, so far */
 
 	struct lookup *lookup; /* NULL: no lookup is running */
 	usec asked_at; /* the start of the last lookup */
@@ -57,9 +65,22 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
  * servers move. Never waits. */
 void addresses_renew(struct addresses *a, const struct node *node);
 
-/* Returns a descriptor that becomes readable when addresses_renew() may find the first addresses;
- * the caller closes it. -1: no lookup to wait for. */
+/* The same, but starts no lookup. */
+void addresses_take(struct addresses *a);
+
+/* How long to wait for the answer of a running lookup: for the first one, the time-out; for a later
+ * one, a quarter of it. 0: there is none to wait for. */
+usec addresses_due(const struct addresses *a);
+
+/* Returns a descriptor that becomes readable when the running lookup has its answer. The lookup
+ * owns it. -1: no lookup is running. */
 int addresses_wait(const struct addresses *a);
+
+/* Is this one of the addresses? */
+bool addresses_have(const struct addresses *a, const struct sockaddr_storage *address);
+
+/* Are there several addresses of that family? They may be those of several servers. */
+bool addresses_are_several(const struct addresses *a, int family);
 
 /* Abandons the lookup. */
 void addresses_close(struct addresses *a);

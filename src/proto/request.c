@@ -318,6 +318,7 @@ const char *reason_words(enum reason reason)
 		[REASON_TIMEOUT] = "did not answer in time",
 		[REASON_NOT_READY] = "had not answered yet",
 		[REASON_LOADING] = "is still loading its data",
+		[REASON_LEFT] = "has moved: its name leads to another server now",
 		[REASON_READONLY] = "is a read-only replica",
 		[REASON_MISCONF] = "refuses writes because it cannot save to disk",
 		[REASON_OOM] = "is out of memory",

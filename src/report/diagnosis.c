@@ -43,10 +43,9 @@ static void judge_role(struct diagnosis *d, int node, const struct server_info *
 	static const struct {
 		const char *role, *id, *message, *fix;
 	} wrong[] = {
-		{"slave", "replica", "is a replica: its master decides what it keeps",
-			"REPLICAOF NO ONE"},
+		{"slave", "replica", "is a replica: its master decides what it keeps", REPLICA_FIX},
 		{"replica", "replica", "is a replica: its master decides what it keeps",
-			"REPLICAOF NO ONE"},
+			REPLICA_FIX},
 		{"active-replica", "active-replica",
 			"is an active replica: another server writes to it as well",
 			"'active-replica no' in keydb.conf, and restart"},

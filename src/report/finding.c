@@ -72,7 +72,6 @@ const char *fix_remark(const char *fix)
 		{"ACL SETUSER ",
 			"ACL SAVE, or without an ACL file CONFIG REWRITE, keeps it over a restart"},
 		{"CONFIG SET ", "CONFIG REWRITE keeps it over a restart"},
-		{"REPLICAOF ", "CONFIG REWRITE keeps it over a restart"},
 		{"SCRIPT KILL", "after a script that has written, only SHUTDOWN NOSAVE and a new "
 				"start help"},
 		{"FUNCTION KILL", "after a function that has written, only SHUTDOWN NOSAVE and a "

@@ -160,6 +160,7 @@ void line_problem(struct line *l, const struct reply *a, usec age)
 	case REASON_TIMEOUT:
 	case REASON_NOT_READY:
 	case REASON_LOADING:
+	case REASON_LEFT:
 	case REASON_READONLY:
 	case REASON_MISCONF:
 	case REASON_NOAUTH:

@@ -429,9 +429,9 @@ TEST(doctor_reads_info)
 		const char *words, *fix;
 	} cases[] = {
 		{"role:master", "role:slave", "replica", SEVERITY_ERROR,
-			"is a replica: its master decides what it keeps", "REPLICAOF NO ONE"},
+			"is a replica: its master decides what it keeps", REPLICA_FIX},
 		{"role:master", "role:replica", "replica", SEVERITY_ERROR,
-			"is a replica: its master decides what it keeps", "REPLICAOF NO ONE"},
+			"is a replica: its master decides what it keeps", REPLICA_FIX},
 		{"role:master", "role:active-replica", "active-replica", SEVERITY_ERROR,
 			"is an active replica: another server writes to it as well",
 			"'active-replica no' in keydb.conf, and restart"},

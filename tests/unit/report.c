@@ -1,5 +1,6 @@
 /* report: messages about locks, nodes and replies. */
 #include "report/report.h"
+#include "report/problem.h"
 
 #include "cli/settings.h"
 #include "unit/unit.h"
@@ -847,11 +848,10 @@ TEST(report_remedies)
 	/* Equal fixes are printed once, with the names of their nodes. */
 	set_absent(&lock, 0, REASON_READONLY, NULL);
 	set_absent(&lock, 1, REASON_READONLY, NULL);
-	CHECK_TEXT(remedy(&lock, 0, NULL),
-		"in redis-cli on redis://a:6379, redis://b:6379: REPLICAOF NO ONE");
+	CHECK_TEXT(remedy(&lock, 0, NULL), "redis://a:6379, redis://b:6379: " REPLICA_FIX);
 	CHECK_TEXT(remedy(&lock, 1, NULL), "");
 	set_absent(&lock, 2, REASON_READONLY, NULL);
-	CHECK_TEXT(remedy(&lock, 0, NULL), "in redis-cli on each node: REPLICAOF NO ONE");
+	CHECK_TEXT(remedy(&lock, 0, NULL), REPLICA_FIX);
 	set_absent(&lock, 1, REASON_SPEAKS_TLS, NULL);
 	CHECK_TEXT(remedy(&lock, 1, NULL), "redis://b:6379: name it rediss://b:6379");
 	set_absent(&lock, 1, REASON_UNTRUSTED, "its certificate comes from an unknown authority");

@@ -1,0 +1,124 @@
+# Nodes that move: each is a name in front of a pair of servers, one of which is a replica.
+
+load ../bats/nodes
+load lab
+
+setup() {
+	needs mounts networks
+	lab_start
+}
+teardown() {
+	continue_all
+	nodes_stop
+}
+
+# uses ADDRESS: redlock has extended a key there since the server became a master.
+uses() { at "$1" info commandstats | grep -q "^cmdstat_eval"; }
+waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
+
+@test "each pair fails over in turn, and its old master stays up as a replica: the holder keeps the lock, the waiter gets it" {
+	pairs 3
+	export REDLOCK_TTL=6s
+	in_lab_background "$T/holder" run -v --restart-guard off -k job -- sh -c "echo up; $(waits_for_go)"
+	holder=$BG
+	eventually file_has "$T/holder" '^up'
+	in_lab_background "$T/waiter" run -v --restart-guard off -k job -- echo served
+	waiter=$BG
+	eventually file_has "$T/waiter" 'waiting:'
+	for i in 1 2 3; do
+		fail_over $i
+		# the lock is complete again before the next one
+		eventually uses "${MASTER[i]}"
+	done
+	touch "$T/go"
+	BG=$holder
+	ended_with 0
+	BG=$waiter
+	ended_with 0
+	file_has "$T/waiter" '^served'
+	eventually on_masters job 0
+}
+
+@test "a name moves to a promoted replica, and the old master goes on as a master: it has no vote any more" {
+	pairs 3
+	export REDLOCK_TTL=6s
+	in_lab_background "$T/holder" run -vv --restart-guard off -k job -- sh -c "echo up; $(waits_for_go)"
+	eventually file_has "$T/holder" '^up'
+	old=${MASTER[1]}
+	promote 1
+	eventually file_has "$T/holder" 'n1:6379 has moved: its name leads to another server now'
+	eventually uses "${MASTER[1]}"
+	# nobody extends the key there
+	is_over() { [ "$(at "$old" exists job)" = 0 ]; }
+	eventually is_over
+	on_masters job 3
+	touch "$T/go"
+	ended_with 0
+	eventually on_masters job 0
+}
+
+@test "a vote waits for the answer to the lookup that began with it: the server that a name has left gives none" {
+	pairs 3
+	in_lab_background "$T/holder" run -vv --ttl 12s --node-timeout 4s --restart-guard off -k job -- sh -c "echo up; $(waits_for_go)"
+	eventually file_has "$T/holder" 'n1:6379 extend: yes'
+	at 127.0.2.1 replicaof no one > "$T/set"
+	names 'n1 after 300 127.0.2.1' 'n2 127.0.1.2' 'n3 127.0.1.3'
+	# a question before this moment may have its answer after it
+	before=$(grep -c 'n1:6379 extend: yes' "$T/holder")
+	eventually file_has "$T/holder" 'n1:6379 has moved'
+	[ "$(sed '/n1:6379 has moved/q' "$T/holder" | grep -c 'n1:6379 extend: yes')" -le $((before + 1)) ]
+	touch "$T/go"
+	ended_with 0
+}
+
+@test "a waiter at the server that its name has left queues at the other one, and gets the lock" {
+	pairs 1
+	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=10s REDLOCK_RESTART_GUARD=off
+	token=$(in_lab acquire -k job)
+	in_lab_background "$T/waiter" run -v -k job -- echo served
+	queued_at() { [ "$(at "$1" zcard 'redlock:queue:{job}')" = 1 ]; }
+	eventually queued_at "${MASTER[1]}"
+	old=${MASTER[1]}
+	promote 1
+	# the replica has the queue, too
+	at "${MASTER[1]}" del 'redlock:queue:{job}' > "$T/set"
+	at "$old" client kill type pubsub > "$T/set"
+	eventually queued_at "${MASTER[1]}"
+	in_lab release -k job --token "$token"
+	ended_with 0
+	file_has "$T/waiter" '^served'
+}
+
+@test "a name with the addresses of a master and its replica, in either order: the master is found within one attempt" {
+	pairs 3
+	names 'n1 127.0.2.1 127.0.1.1' 'n2 127.0.1.2 127.0.2.2' 'n3 127.0.2.3'
+	run -0 in_lab run -n --ttl 600s --node-timeout 10s -k job -- echo done
+	[ "$output" = "done" ]
+	for i in 1 2; do [ "$(at "127.0.1.$i" exists job)" = 0 ]; done
+	# a name that leads to a replica only
+	run -69 in_lab run -n --nodes redis://n3 -k job -- echo never
+	is_like "$output" "*redis://n3:6379 is a read-only replica*"
+	# without the right to INFO, the refused write tells it, and the next attempt is elsewhere
+	for i in 1 2; do at "127.0.2.$i" acl setuser default -info > "$T/set"; done
+	run -0 in_lab run --ttl 600s --node-timeout 10s --restart-guard off -k job --nodes 'redis://n1 redis://n2' -- echo done
+	is_like "$output" "*done"
+}
+
+@test "lookups that fail, hang, or find nothing change nothing for a holder; nor does a name with one address more" {
+	pairs 3
+	in_lab_background "$T/holder" run -v --ttl 3s -k job -- sh -c "echo up; $(waits_for_go)"
+	eventually file_has "$T/holder" '^up'
+	for how in 'n1 fail' 'n1 hang' 'n1 after 3000 127.0.1.1' 'n1 127.0.9.9 127.0.1.1' ''; do
+		lines=()
+		for i in 1 2 3; do lines+=("${how/#n1/n$i}"); done
+		lines=("${lines[@]/127.0.1.1/X}")
+		for i in 0 1 2; do lines[i]=${lines[i]/X/127.0.1.$((i + 1))}; done
+		names "${lines[@]}"
+		extended=$(grep -c extended "$T/holder" || true)
+		more() { [ "$(grep -c extended "$T/holder")" -ge $((extended + 3)) ]; }
+		eventually more
+		on_masters job 3
+	done
+	touch "$T/go"
+	ended_with 0
+}

@@ -1,0 +1,138 @@
+# Helpers for the tests in a network of their own, with names that move. Load it after ../bats/nodes.
+#
+# The lab is a network namespace, in which only loopback exists, with a name server at 127.0.0.1. Nothing of it is
+# visible outside, and it ends with its processes. Servers listen at port 6379 of addresses 127.0.X.Y.
+
+# lab_start: the namespace, and the name server with no names.
+lab_start() {
+	T=$BATS_TEST_TMPDIR
+	PID=() N=0
+	forget_settings
+	unset REDLOCK_NODES
+	unshare --net sleep 600 3>&- &
+	LAB=$!
+	also_end $LAB
+	is_apart() { [ "$(readlink "/proc/$LAB/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+	eventually is_apart
+	lab ip link set lo up
+	: > "$T/names"
+	echo nameserver 127.0.0.1 > "$T/resolv.conf"
+	echo options timeout:30 >> "$T/resolv.conf"
+	printf 'hosts: dns\n' > "$T/nsswitch.conf"
+	nsenter --net="/proc/$LAB/ns/net" "$REDLOCK_BUILD/tools/dns" 127.0.0.1 "$T/names" > "$T/dns.ready" 3>&- &
+	also_end $!
+	eventually test -s "$T/dns.ready"
+}
+
+# lab CMD...: there.
+lab() { nsenter --net="/proc/$LAB/ns/net" "$@"; }
+
+# names LINE...: from now on, these are the names (tests/tools/dns.c has the form).
+names() {
+	printf '%s\n' "$@" > "$T/names.new"
+	mv "$T/names.new" "$T/names"
+}
+
+# server ADDRESS [redis options...]: a server there; its pid is in SERVER[ADDRESS].
+declare -gA SERVER
+server() {
+	local address=$1
+	shift
+	mkdir -p "$T/$address"
+	nsenter --net="/proc/$LAB/ns/net" redis-server --bind "$address" --port 6379 --protected-mode no --save '' \
+		--appendonly no --dir "$T/$address" --repl-diskless-sync-delay 0 --replica-announce-ip "$address" "$@" \
+		> "$T/$address/out" 2>&1 3>&- &
+	SERVER[$address]=$!
+	also_end $!
+	is_up() { [ "$(at "$1" ping 2>&1)" = PONG ]; }
+	eventually is_up "$address"
+}
+
+# at ADDRESS COMMAND...: asks that server.
+at() {
+	local address=$1
+	shift
+	lab redis-cli -h "$address" "$@"
+}
+
+# votes ADDRESS: the server may vote, new as it is.
+votes() {
+	at "$1" eval "redis.call('SET', '{redlock}:node', string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))" 0 \
+		> "$T/set"
+}
+
+# pairs N: N pairs of a master, at 127.0.1.I, and its replica, at 127.0.2.I; the name nI leads to the master.
+pairs() {
+	local i lines=()
+	PAIRS=$1
+	REDLOCK_NODES=
+	for ((i = 1; i <= PAIRS; i++)); do
+		server "127.0.1.$i"
+		votes "127.0.1.$i"
+		server "127.0.2.$i" --replicaof "127.0.1.$i" 6379
+		REDLOCK_NODES+="redis://n$i "
+		MASTER[i]=127.0.1.$i
+	done
+	export REDLOCK_NODES
+	for ((i = 1; i <= PAIRS; i++)); do eventually is_replica "127.0.2.$i"; done
+	name_masters
+}
+is_replica() { at "$1" info replication | grep -q '^master_link_status:up'; }
+is_master() { [ "$(at "$1" role | head -n 1)" = master ]; }
+
+# name_masters: each name leads to the master of its pair.
+declare -ga MASTER
+name_masters() {
+	local i lines=()
+	for ((i = 1; i <= PAIRS; i++)); do lines+=("n$i ${MASTER[i]}"); done
+	names "${lines[@]}"
+}
+
+# fail_over I: the replica of pair I becomes its master, and the old master its replica, which stays up; then the name
+# follows.
+fail_over() {
+	local i=$1 old=${MASTER[$1]} new
+	new=127.0.$((3 - $(cut -d. -f3 <<< "$old"))).$i
+	at "$old" failover to "$new" 6379 timeout 10000 > "$T/failover"
+	eventually is_master "$new"
+	eventually is_replica "$old"
+	MASTER[i]=$new
+	name_masters
+}
+
+# promote I: the replica of pair I becomes a master. The old one stays a master, too, as if nobody could reach it to
+# tell it; the name follows.
+promote() {
+	local i=$1
+	printf 'set last 1 px 1\nwait 1 10000\n' | lab redis-cli -h "${MASTER[i]}" > "$T/failover"
+	MASTER[i]=127.0.$((3 - $(cut -d. -f3 <<< "${MASTER[i]}"))).$i
+	at "${MASTER[i]}" replicaof no one > "$T/failover"
+	eventually is_master "${MASTER[i]}"
+	name_masters
+}
+
+# with_names CMD...: CMD uses the names of the lab.
+with_names() {
+	nsenter --net="/proc/$LAB/ns/net" unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" "$@"
+}
+
+# in_lab ARG...: redlock there; in_lab_background FILE ARG...: in the background, with its pid in BG.
+in_lab() { with_names timeout --foreground 60 "$REDLOCK_BUILD/redlock" "$@"; }
+in_lab_background() {
+	local file=$1
+	shift
+	nsenter --net="/proc/$LAB/ns/net" unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
+		"$REDLOCK_BUILD/redlock" "$@" > "$file" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+}
+
+# masters_with KEY: how many of the masters, to which the names lead, have the key.
+masters_with() {
+	local i count=0
+	for ((i = 1; i <= PAIRS; i++)); do count=$((count + $(at "${MASTER[i]}" exists "$1"))); done
+	echo "$count"
+}
+on_masters() { [ "$(masters_with "$1")" = "$2" ]; }

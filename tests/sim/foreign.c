@@ -133,7 +133,12 @@ static void note_watchers(void)
 
 void foreign_check(uint32_t count)
 {
-	if (foreign.count != count) /* it has taken the key again */
+	int taken = 0;
+
+	for (int i = 0; i < world.nodes; i++)
+		taken += node_has_key(&world.node[i], PLACE);
+	/* It has taken the key again, or a client has. */
+	if (foreign.count != count || taken > 0)
 		return;
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *c = world.client[i];

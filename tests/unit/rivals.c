@@ -124,6 +124,24 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
+/* It was waited for once, for a quarter of the node timeout. */
+TEST(a_retry_does_not_wait_again_for_a_silent_node)
+{
+	struct rig r;
+
+	contend(&r, 5, 0);
+	votes(&r, "YY");
+	for (int i = 2; i < 4; i++)
+		reply_with(&r, i, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
+	wait_until(&r, r.up.wake_at);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 7);
+	for (int i = 2; i < 4; i++)
+		reply_with(&r, i, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+}
+
 /* Its answer to the whole script may decide for a client that would give way. */
 TEST(rivals_wait_longer_for_a_node_that_did_not_know_the_script)
 {

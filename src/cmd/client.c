@@ -8,6 +8,7 @@
 #include "cmd/print.h"
 #include "cmd/setup.h"
 #include "net/query.h"
+#include "net/tls.h"
 #include "report/problem.h"
 #include "report/report.h"
 
@@ -283,6 +284,18 @@ bool client_is_open(const struct client *c)
 	       !(lock_is_pausing(lock) && client_is_nested(c, &ignored));
 }
 
+/* Certificates that were renewed in place, and that cannot be used. */
+static void warn_of_files(void)
+{
+	struct err e;
+
+	if (tls_renewal_failed(&e))
+		log_say(LOG_NORMAL,
+			"cannot use the changed certificates, so the last good ones stay in use: "
+			"%s",
+			e.text);
+}
+
 int client_step(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
@@ -293,6 +306,7 @@ int client_step(struct client *c)
 		&c->session, lock_is_pausing(lock) ? c->message_at : NEVER, c->wake_fd);
 
 	client_log_reply(c);
+	warn_of_files();
 	if (signalled && signals_next(&c->signals, &caught) && caught.is_fatal)
 		return caught.number;
 	if (lock->waiter.state == WAITER_POLLS && !c->has_warned_not_queued) {
@@ -349,6 +363,7 @@ void client_log_extended(struct client *c, usec valid_until)
 {
 	char left[DURATION_TEXT_MAX];
 
+	warn_of_files();
 	log_event(c->is_unconfirmed ? LOG_NORMAL : LOG_DECISIONS,
 		&(struct log_event){.name = "extended"}, "extended %s%s, valid for %s", c->name,
 		c->is_unconfirmed ? " again" : "",

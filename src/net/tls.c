@@ -20,6 +20,12 @@ int tls_prepare(const struct tls_settings *s, const struct node *node, struct er
 		node->label);
 }
 
+bool tls_renewal_failed(struct err *e)
+{
+	(void)e;
+	return false;
+}
+
 bool tls_key_is_exposed(const struct tls_settings *s)
 {
 	(void)s;
@@ -92,10 +98,12 @@ void tls_free(struct tls *t)
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #if !__has_include(<openssl/ssl.h>)
 #error "OpenSSL's headers are missing: install libssl-dev, or make WITH_TLS=no"
@@ -125,7 +133,7 @@ const char *tls_version(void)
 /* clang-format off */
 #define FUNCTIONS(X) \
 	X(OPENSSL_init_crypto) X(OPENSSL_init_ssl) X(TLS_client_method) \
-	X(SSL_CTX_new) X(SSL_CTX_ctrl) X(SSL_CTX_set_options) X(SSL_CTX_set_verify) \
+	X(SSL_CTX_new) X(SSL_CTX_free) X(SSL_CTX_ctrl) X(SSL_CTX_set_options) X(SSL_CTX_set_verify) \
 	X(SSL_CTX_set_cert_cb) X(SSL_CTX_set_default_passwd_cb) \
 	X(SSL_CTX_load_verify_locations) X(SSL_CTX_set_default_verify_dir) \
 	X(SSL_CTX_set_default_verify_file) X(X509_get_default_cert_dir) \
@@ -194,12 +202,29 @@ static const char *load(void)
 
 /* ---- state of all connections ---- */
 
+/* Distinguishes the contents of a file: a file renewed in place has another time, one that was
+ * swapped by rename another inode. All zero: there is no such file. */
+struct version {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec modified, changed;
+};
+
+enum { FILE_CACERT, FILE_CERT, FILE_KEY, FILES };
+
 static struct {
 	SSL_CTX *context;
 	BIO_METHOD *wire;
 	const struct tls_settings *settings;
 	bool wanted_passphrase;
-} common;
+
+	pthread_mutex_t renewing; /* for the context and the fields below */
+	char *path[FILES]; /* absolute, for the folder may change; NULL: not named */
+	struct version version[FILES]; /* that was tried last */
+	bool has_failed; /* it could not be used, and nobody has been told */
+	struct err failure;
+} common = {.renewing = PTHREAD_MUTEX_INITIALIZER};
 
 struct tls {
 	SSL *ssl;
@@ -303,16 +328,20 @@ static void trust_system(SSL_CTX *c)
 
 static int load_files(SSL_CTX *c, const struct tls_settings *s, struct err *e)
 {
+	char *const *path = common.path;
+
+	common.wanted_passphrase = false;
 	ssl.ERR_clear_error();
-	if (s->cacert && ssl.SSL_CTX_load_verify_locations(c, s->cacert, NULL) != 1)
+	if (s->cacert && ssl.SSL_CTX_load_verify_locations(c, path[FILE_CACERT], NULL) != 1)
 		return bad_file(e, "--cacert", "certificate", s->cacert);
 	if (!s->cacert)
 		trust_system(c);
 	ssl.ERR_clear_error();
-	if (s->cert && ssl.SSL_CTX_use_certificate_chain_file(c, s->cert) != 1)
+	if (s->cert && ssl.SSL_CTX_use_certificate_chain_file(c, path[FILE_CERT]) != 1)
 		return bad_file(e, "--cert", "certificate", s->cert);
 	ssl.ERR_clear_error();
-	if (s->cert_key && ssl.SSL_CTX_use_PrivateKey_file(c, s->cert_key, SSL_FILETYPE_PEM) != 1)
+	if (s->cert_key &&
+		ssl.SSL_CTX_use_PrivateKey_file(c, path[FILE_KEY], SSL_FILETYPE_PEM) != 1)
 		return bad_file(e, "--cert-key", "private key", s->cert_key);
 	return 0;
 }
@@ -484,11 +513,14 @@ static int note_certificate_request(SSL *connection, void *data)
 
 /* ---- loading ---- */
 
+/* Makes a context from the files, and puts it in place of the one before, which lasts as long as
+ * its connections. */
 static int make_context(const struct tls_settings *s, struct err *e)
 {
 	SSL_CTX *c = ssl.SSL_CTX_new(ssl.TLS_client_method());
 
-	common.wire = make_wire();
+	if (!common.wire)
+		common.wire = make_wire();
 	if (!c || !common.wire)
 		return err_set(e, ERR_SYSTEM, "cannot create a TLS context: OpenSSL failed");
 	/* Set the minimum only if the system's configuration is not stricter. */
@@ -506,8 +538,70 @@ static int make_context(const struct tls_settings *s, struct err *e)
 	ssl.SSL_CTX_set_default_passwd_cb(c, refuse_passphrase);
 	if (!s->cert)
 		ssl.SSL_CTX_set_cert_cb(c, note_certificate_request, NULL);
+	if (load_files(c, s, e) < 0) {
+		ssl.SSL_CTX_free(c);
+		return -1;
+	}
+	if (common.context)
+		ssl.SSL_CTX_free(common.context);
 	common.context = c;
-	return load_files(c, s, e);
+	return 0;
+}
+
+static char *absolute(const char *path)
+{
+	char *folder, *whole = NULL;
+
+	if (!path)
+		return NULL;
+	folder = *path == '/' ? NULL : getcwd(NULL, 0);
+	if (!folder)
+		return strdup(path);
+	if (asprintf(&whole, "%s/%s", folder, path) < 0)
+		whole = NULL;
+	free(folder);
+	return whole;
+}
+
+static void read_versions(struct version version[FILES])
+{
+	struct stat file;
+
+	memset(version, 0, FILES * sizeof(version[0]));
+	for (int i = 0; i < FILES; i++)
+		if (common.path[i] && stat(common.path[i], &file) == 0) {
+			version[i].device = file.st_dev;
+			version[i].inode = file.st_ino;
+			version[i].size = file.st_size;
+			version[i].modified = file.st_mtim;
+			version[i].changed = file.st_ctim;
+		}
+}
+
+/* Uses the files as they are now, if they have changed and can be used. */
+static void renew(void)
+{
+	struct version now[FILES];
+
+	read_versions(now);
+	if (memcmp(now, common.version, sizeof(now)) == 0)
+		return;
+	memcpy(common.version, now, sizeof(now));
+	common.has_failed = make_context(common.settings, &common.failure) < 0;
+	ssl.ERR_clear_error();
+}
+
+bool tls_renewal_failed(struct err *e)
+{
+	bool has_failed;
+
+	pthread_mutex_lock(&common.renewing);
+	has_failed = common.has_failed;
+	common.has_failed = false;
+	if (has_failed)
+		*e = common.failure;
+	pthread_mutex_unlock(&common.renewing);
+	return has_failed;
 }
 
 int tls_prepare(const struct tls_settings *s, const struct node *node, struct err *e)
@@ -525,6 +619,10 @@ int tls_prepare(const struct tls_settings *s, const struct node *node, struct er
 	ssl.OPENSSL_init_crypto(INIT_OPTIONS, NULL);
 	ssl.OPENSSL_init_ssl(0, NULL);
 	common.settings = s;
+	common.path[FILE_CACERT] = absolute(s->cacert);
+	common.path[FILE_CERT] = absolute(s->cert);
+	common.path[FILE_KEY] = absolute(s->cert_key);
+	read_versions(common.version);
 	return make_context(s, e);
 }
 
@@ -565,7 +663,10 @@ struct tls *tls_open(int fd, const struct node *node)
 	t->fd = fd;
 	t->failure = reply_absent(REASON_CLOSED, NULL);
 	set_name(t, node);
+	pthread_mutex_lock(&common.renewing);
+	renew();
 	t->ssl = ssl.SSL_new(common.context);
+	pthread_mutex_unlock(&common.renewing);
 	wire = t->ssl ? ssl.BIO_new(common.wire) : NULL;
 	if (!wire) {
 		tls_free(t);

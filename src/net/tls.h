@@ -10,8 +10,11 @@
  *     tls_free()
  *
  * Certificates and settings are shared by the process; each connection has a struct tls of its own,
- * which belongs to the thread that has the connection. The socket stays the caller's. No function
- * blocks, prints, or asks for a passphrase; after errno EPROTO, tls_failure() has the reason.
+ * which belongs to the thread that has the connection. Certificates are renewed in place:
+ * tls_open() reads the files again if one of them has changed. If they cannot be used, as one that
+ * is half written or a key whose certificate comes a moment later, those that were read last stay
+ * in use. The socket stays the caller's. No function blocks, prints, or asks for a passphrase;
+ * after errno EPROTO, tls_failure() has the reason.
  */
 #ifndef NET_TLS_H
 #define NET_TLS_H
@@ -30,6 +33,10 @@ const char *tls_version(void);
 /* Loads OpenSSL and the files in the settings; an error names that node. Call it once, before the
  * first connection. Returns -1 with *e (ERR_CONFIG). */
 int tls_prepare(const struct tls_settings *s, const struct node *node, struct err *e);
+
+/* Were the files changed, and could not be used? The message goes to *e, once for each change. Any
+ * thread. */
+bool tls_renewal_failed(struct err *e);
 
 /* Returns the end of validity of redlock's own certificate chain, since 1970; 0: there is no
  * certificate. */

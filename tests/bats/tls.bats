@@ -212,6 +212,62 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	done
 }
 
+# certificates_of CA CERTIFICATE: from now on, the nodes have that certificate, and trust clients of that authority only;
+# their old connections are closed.
+certificates_of() {
+	for i in 1 2 3; do
+		node $i config set tls-cert-file "$C/$2.pem" tls-key-file "$C/$2.key" tls-ca-cert-file "$C/$1.pem"
+		node $i client kill type normal
+		node $i client kill type pubsub
+	done > "$T/set"
+}
+
+# files_of CA CERTIFICATE: redlock's files, renewed by rename.
+files_of() {
+	cp "$C/$1.pem" "$T/ca.new"
+	cp "$C/$2.pem" "$T/cert.new"
+	cp "$C/$2.key" "$T/key.new"
+	chmod 600 "$T/key.new"
+	for file in ca cert key; do mv "$T/$file.new" "$T/$file.pem"; done
+}
+
+@test "certificates are renewed in place, with another authority: the holder keeps the lock, and the waiter gets it" {
+	for i in 1 2 3; do tls_node $i good --tls-auth-clients yes; done
+	name_nodes
+	unset REDLOCK_TTL REDLOCK_NODE_TIMEOUT
+	export REDLOCK_CACERT=ca.pem REDLOCK_CERT=cert.pem REDLOCK_CERT_KEY=key.pem
+	files_of ca client
+	cd "$T"
+	in_background "$T/out1" run -v --ttl 6s --node-timeout 900ms -k job -- \
+		sh -c "touch $T/in; until [ -e $T/go ]; do sleep 0.02; done"
+	holder=$BG
+	eventually test -e "$T/in"
+	in_background "$T/out2" run -v --ttl 6s --node-timeout 900ms -k job -- echo served
+	waiter=$BG
+	eventually in_queue 1
+	# the certificate is half written when a connection is needed
+	head -c 200 "$C/stranger.pem" > "$T/cert.pem"
+	for i in 1 2 3; do node $i client kill type normal > "$T/set"; done
+	eventually file_has "$T/out1" "cannot use the changed certificates, so the last good ones stay in use: cannot use --cert 'cert.pem': "
+	extended=$(grep -c extended "$T/out1")
+	more() { [ "$(grep -c extended "$T/out1")" -gt $((extended + $1)) ]; }
+	eventually more 1
+	for i in 1 2 3; do node $i client kill type normal > "$T/set"; done
+	extended=$(grep -c extended "$T/out1")
+	eventually more 2
+	[ "$(grep -c 'stay in use' "$T/out1")" = 1 ]
+	files_of other stranger
+	certificates_of other stranger
+	extended=$(grep -c extended "$T/out1")
+	eventually more 2
+	not file_has "$T/out1" lost
+	touch "$T/go"
+	BG=$holder ended_with 0
+	BG=$waiter ended_with 0
+	file_has "$T/out2" '^served'
+	free_everywhere job
+}
+
 @test "TLS 1.2 is enough, and nothing older is" {
 	for i in 1 2 3; do tls_node $i good --tls-protocols TLSv1.2; done
 	name_nodes

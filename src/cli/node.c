@@ -177,6 +177,15 @@ static const char *parse_port(struct node *node, const char *text)
 	return NULL;
 }
 
+/* In a URL, the '%' before an address's zone may be written as an escape (RFC 6874). */
+static void decode_zone(char *host)
+{
+	char *zone = strchr(host, '%');
+
+	if (zone && strncmp(zone, "%25", 3) == 0 && zone[3])
+		memmove(zone + 1, zone + 3, strlen(zone + 3) + 1);
+}
+
 static const char *parse_tcp(struct node *node, char *rest)
 {
 	char *slash = strchr(rest, '/');
@@ -197,6 +206,7 @@ static const char *parse_tcp(struct node *node, char *rest)
 		if (strspn(host, "0123456789abcdefABCDEF:.%") < strcspn(host, "%"))
 			return "'[' and ']' must enclose an IPv6 address";
 		colon = *end ? end : NULL;
+		decode_zone(host);
 	} else {
 		colon = strchr(host, ':');
 		if (colon && strchr(colon + 1, ':'))

@@ -28,6 +28,11 @@
 /* The age of the last lookup after which a new connection starts a new one, and the age after which
  * an unfinished lookup is abandoned. */
 #define AGAIN_AFTER USEC_SEC
+
+/* The first lookup gets this time, or the node time-out if that is longer. A resolver asks again
+ * after 5 s if a packet was lost (resolv.conf(5), timeout). */
+#define FIRST_TIME (6 * USEC_SEC)
+
 #define FORGET_AFTER (60 * USEC_SEC)
 
 enum lookup_state {
@@ -213,7 +218,7 @@ usec addresses_due(const struct addresses *a)
 {
 	if (!a->lookup || lost_its_thread(a->lookup))
 		return 0;
-	return a->asked_at + (a->count > 0 ? a->timeout / 4 : a->timeout);
+	return a->asked_at + (a->count > 0 ? a->timeout / 4 : usec_max(a->timeout, FIRST_TIME));
 }
 
 int addresses_wait(const struct addresses *a)
@@ -237,7 +242,7 @@ static int take_all_found(struct addresses out[NODES_MAX], int count, int *open)
 
 void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX])
 {
-	usec began = clock_now(), end = began + timeout, apart = LOOK_APART;
+	usec began = clock_now(), end = began + usec_max(timeout, FIRST_TIME), apart = LOOK_APART;
 	bool is_enough = false;
 	int open;
 

@@ -46,7 +46,7 @@ struct addresses {
 
 	struct lookup *lookup; /* NULL: no lookup is running */
 	usec asked_at; /* the start of the last lookup */
-	usec timeout; /* the longest wait for a lookup */
+	usec timeout; /* the node time-out */
 
 	socklen_t len[ADDRESSES_MAX];
 	struct sockaddr_storage address[ADDRESSES_MAX]; /* at the end: most are never touched */
@@ -57,7 +57,8 @@ void resolve_without_plugins(void);
 
 /*
  * Resolves all names of the list at once, into out[0..count). Returns when all names are known, or
- * soon after most names are known, or after `timeout`. Lookups of the remaining names continue.
+ * soon after most names are known, or after six seconds, or `timeout` if that is longer. Lookups of
+ * the remaining names continue. `timeout` is the node time-out.
  */
 void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX]);
 
@@ -68,8 +69,9 @@ void addresses_renew(struct addresses *a, const struct node *node);
 /* The same, but starts no lookup. */
 void addresses_take(struct addresses *a);
 
-/* How long to wait for the answer of a running lookup: for the first one, the time-out; for a later
- * one, a quarter of it. 0: there is none to wait for. */
+/* How long to wait for the answer of a running lookup: for the first one, six seconds, or the node
+ * time-out if it is longer; for a later one, a quarter of the node time-out. 0: there is none to
+ * wait for. */
 usec addresses_due(const struct addresses *a);
 
 /* Returns a descriptor that becomes readable when the running lookup has its answer. The lookup

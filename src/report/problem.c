@@ -80,11 +80,12 @@ static const struct {
 		"no DNS server answers: check 'nameserver' in /etc/resolv.conf, or name the "
 		"address of '{host}' instead"},
 	{REASON_UNRESOLVED, "resolver does not answer",
-		"no DNS server answers: check 'nameserver' in /etc/resolv.conf, or name the "
-		"address of '{host}' instead"},
+		"check 'nameserver' in /etc/resolv.conf, or name the address of '{host}' instead; "
+		"a "
+		"lookup gets 6s, or the time of --node-timeout if it is longer"},
 	{REASON_UNRESOLVED, NULL,
 		"correct the name '{host}', or give it an address in DNS or /etc/hosts ('getent "
-		"hosts {host}' shows it)"},
+		"hosts {host}' shows it); --node-wait D waits for one that comes later"},
 	{REASON_CONNECT, "Connection refused",
 		"no server listens there: start the server, or correct the address ('bind', and "
 		"'port' or 'tls-port', in redis.conf)"},

@@ -57,6 +57,9 @@
 #define QUESTIONS_MAX 32
 _Static_assert(QUESTIONS_MAX <= CONN_PENDING_MAX, "a connection carries them all");
 
+/* A balancer gives new connections to its servers in turn, or to the one that has the fewest. */
+#define NEW_CONNECTIONS 4
+
 /* A search for locks before an admission: keys per page, and pages. */
 #define SCAN_COUNT 200
 #define SCAN_PAGES 5000
@@ -100,6 +103,16 @@ static void question_command(struct visit *v, size_t field, const char *const wo
 	request_command(question(v, field), words);
 }
 
+/* Notes another server behind the same name. */
+static void compare_server(struct node_facts *facts, const char *page, size_t len)
+{
+	static struct server_info info;
+
+	server_info_read(&info, page, len);
+	if (info.run_id[0] && facts->info.run_id[0] && strcmp(info.run_id, facts->info.run_id) != 0)
+		snprintf(facts->other_run_id, sizeof(facts->other_run_id), "%s", info.run_id);
+}
+
 /* Stores an answer. Ends the questions to a node that is out of reach: each further one would take
  * a time-out. */
 static bool take_answer(void *context, int node, int i)
@@ -116,6 +129,8 @@ static bool take_answer(void *context, int node, int i)
 		*(struct reply *)((char *)facts + v->field[i]) = *reply;
 	if (v->questions > 0 && v->field[i] == FIELD(informed) && reply->vote == VOTE_YES)
 		server_info_read(&facts->info, v->query.page[node], v->query.page_len[node]);
+	if (v->questions > 0 && v->field[i] == FIELD(informed_again) && reply->vote == VOTE_YES)
+		compare_server(facts, v->query.page[node], v->query.page_len[node]);
 	/* Without a question, the node was to log redlock in: each further connection would fail.
 	 */
 	if (v->questions > 0 && !problem_is_final(reply))
@@ -329,6 +344,12 @@ static void examine(struct visit *v)
 	ask(v);
 	ping(v, began);
 	sample_clocks(v, 1);
+	for (int n = 0; n < NEW_CONNECTIONS; n++) {
+		query_reconnect_elsewhere(&v->query);
+		question_command(
+			v, FIELD(informed_again), (const char *const[]){"INFO", "server", NULL});
+		ask(v);
+	}
 }
 
 /* ---- showing ---- */

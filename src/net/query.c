@@ -188,6 +188,13 @@ void query_reconnect(struct query *q)
 		pool_drop(&q->pool, i);
 }
 
+void query_reconnect_elsewhere(struct query *q)
+{
+	query_reconnect(q);
+	for (int i = 0; i < q->tally.nodes; i++)
+		q->pool.conn[i].next_address++;
+}
+
 void query_close(struct query *q)
 {
 	pool_close(&q->pool);

@@ -67,6 +67,9 @@ void query_ask_all(
 /* Drops the connections; the next question opens new ones. */
 void query_reconnect(struct query *q);
 
+/* The same; a name with several addresses is asked at the next one. */
+void query_reconnect_elsewhere(struct query *q);
+
 /* Closes the connections in good order and frees the pages. */
 void query_close(struct query *q);
 

@@ -49,6 +49,8 @@ struct node_facts {
 	struct reply reached; /* ABSENT: no other query was sent */
 	struct reply informed; /* the reply to INFO */
 	struct server_info info;
+	struct reply informed_again; /* the same over a new connection */
+	char other_run_id[INFO_TEXT_MAX]; /* that a new connection reached; "": none */
 	struct reply trial[TRIALS];
 	struct reply rights; /* the reply to rights_script */
 	struct reply tracking, caching; /* the replies to CLIENT TRACKING OFF, CLIENT CACHING YES */

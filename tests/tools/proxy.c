@@ -19,6 +19,7 @@
  * end
  *   --turns FILE     FILE gets a byte for each round trip: for a request that arrives first, or
  * after a reply has passed
+ *   --or TARGET      each second connection leads there, as with a load balancer
  *   --strict         a command of more than ten arguments before the first reply ends the
  * connection, as KeyDB does before AUTH is answered
  */
@@ -64,7 +65,7 @@ struct pair {
 	struct flow request, resp;
 };
 
-static const char *target, *withhold, *only_while, *say, *gush;
+static const char *target, *other, *withhold, *only_while, *say, *gush;
 static int delay, slow, twice = -1;
 static int hold, bytewise, flood, strict;
 static int turns = -1;
@@ -109,7 +110,8 @@ static socklen_t address_of(const char *text, union address *a)
 static int connect_to_target(void)
 {
 	union address a;
-	socklen_t len = address_of(target, &a);
+	static int connections;
+	socklen_t len = address_of(other && connections++ % 2 ? other : target, &a);
 	int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd >= 0 && connect(fd, &a.any, len) == 0)
@@ -391,7 +393,7 @@ int main(int argc, char *argv[])
 		{"cut-request", 1, NULL, 'q'}, {"cut-reply", 1, NULL, 'r'},
 		{"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'}, {"flip", 1, NULL, 'f'},
 		{"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {"strict", 0, &strict, 1},
-		{"turns", 1, NULL, 'n'}, {"gush", 1, NULL, 'g'}, {0}};
+		{"turns", 1, NULL, 'n'}, {"gush", 1, NULL, 'g'}, {"or", 1, NULL, 'o'}, {0}};
 	int c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -425,6 +427,9 @@ int main(int argc, char *argv[])
 			break;
 		case 's':
 			say = unescape(optarg);
+			break;
+		case 'o':
+			other = optarg;
 			break;
 		case 'g':
 			gush = unescape(optarg);

@@ -14,6 +14,15 @@ static usec key_gone_at(const struct policy *p, usec landed)
 	return landed + p->ttl + p->drift + p->drift / usec_max((p->ttl - p->drift) / p->drift, 1);
 }
 
+/* A node is silent if a release takes longer than this. */
+static usec silence(const struct lock *lock, const struct peer *p)
+{
+	usec bound = usec_max(usec_min(RELEASE_TIME, lock->policy.ttl / 2) / 4, 4 * p->usual);
+
+	return lock->phase == PHASE_RELEASE ? usec_min(bound, lock->policy.node_timeout)
+					    : lock->policy.node_timeout;
+}
+
 void peer_begin_round(struct peer *p)
 {
 	p->connecting = 0;
@@ -189,7 +198,7 @@ static void send_release(struct step *s, int node, enum op op)
 	if (p->pending) /* maybe of an earlier attempt, for another slot */
 		a->slot = p->slot;
 	if (!peer_in_flight(p)) {
-		p->due = s->now + s->lock->policy.node_timeout;
+		p->due = s->now + silence(s->lock, p);
 		p->late = false;
 	}
 	p->releasing = true;
@@ -331,6 +340,9 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 			send_release(s, ev->node, ev->op);
 		return;
 	}
+	if (p->asked)
+		p->usual = usec_max(s->now - (p->due + p->connecting - lock->policy.node_timeout),
+			p->usual / 2);
 	p->asked = OP_NONE;
 	if (ev->op == OP_REPAIR && reply->vote == VOTE_FOREIGN && ev->round == lock->stamp.round)
 		p->repair_at = s->now + (REPAIR_AGAIN << p->repairs++);
@@ -402,6 +414,18 @@ bool peer_is_stuck(const struct step *s, int node)
 	const struct peer *p = &s->lock->peer[node];
 
 	return peer_is_late(p) && s->now >= p->due + s->lock->policy.ttl / 6;
+}
+
+void peer_drop_silent(struct step *s, int node)
+{
+	struct peer *p = &s->lock->peer[node];
+
+	if (p->link != LINK_UP || !p->releasing || !p->late || p->reopened >= REOPEN_MAX ||
+		p->asked == OP_ACQUIRE || p->asked == OP_REPAIR)
+		return;
+	peer_close(s, node);
+	/* The first release may have been carried out: what the second one finds is no vote. */
+	set_absent(s, node, REASON_TIMEOUT);
 }
 
 usec peer_due(const struct peer *p, usec node_timeout)

@@ -30,6 +30,8 @@
 struct lock;
 struct step;
 
+#define RELEASE_TIME USEC_SEC /* of a release, at most */
+
 enum link {
 	LINK_DOWN,
 	LINK_OPENING,
@@ -53,6 +55,8 @@ struct peer {
 	usec resent_after; /* the node did not know the script, and the request was sent whole so
 			      much later; 0: it was not */
 	usec due; /* when the request becomes late, unless the reply arrives earlier */
+	usec usual; /* how long the node took to answer: the last time, or half of the time before
+		     */
 	unsigned subscribed; /* bit i: OP_SUBSCRIBE for key i was sent on this connection */
 
 	/* The pending release. */
@@ -116,6 +120,12 @@ void peer_link_event(struct step *s, const struct event *ev);
 
 /* Connects again, to release; a few times at most, then it does nothing. */
 void peer_reopen(struct step *s, int node);
+
+/* The release has no answer for longer than the node usually takes: the connection may be dead
+ * without saying so, as after a firewall has forgotten it. Drops it, so that peer_reopen() may
+ * connect again; not if a request that sets the key is unanswered before the release, for the
+ * second release could overtake it. */
+void peer_drop_silent(struct step *s, int node);
 
 /* Sends a request, or a release after it. */
 void peer_send(struct step *s, int node, enum op op);

@@ -2,8 +2,6 @@
 
 #include "lock/step.h"
 
-#define RELEASE_TIME USEC_SEC
-
 /* The release of a held lock is a round of its own, in which each node votes. If the lock was not
  * held, the votes of the last attempt stay: messages need them. */
 static void begin_votes(struct step *s)
@@ -128,6 +126,7 @@ void release_advance(struct step *s, usec *wake_at)
 			settled++;
 			continue;
 		}
+		peer_drop_silent(s, i);
 		peer_reopen(s, i);
 		if (p->link == LINK_UP && !p->releasing && !p->release_refused)
 			peer_send(s, i,

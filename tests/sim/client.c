@@ -767,6 +767,19 @@ static void check_left(const struct client *c, usec since)
 		breach("leave", "c%d left its key on %d of %d", c->id, left, world.nodes);
 }
 
+/* The connections died before the release, and new ones would not: a majority gets it. */
+static void check_heard(const struct client *c)
+{
+	int kept = 0;
+
+	for (int i = 0; i < world.nodes; i++)
+		for (int place = 0, found = 0; place < world.places && !found; place++)
+			kept += found = places_of(c) >> place & 1 && knows_of_key(c, i, place);
+	if (kept > world.nodes / 2)
+		breach("deaf", "c%d is through, and %d of %d nodes have its key", c->id, kept,
+			world.nodes);
+}
+
 static bool node_is_up(int i)
 {
 	const struct sim_node *n = &world.node[i];
@@ -781,7 +794,7 @@ static bool run_once(struct client *c)
 	struct err e;
 	char owner[24];
 	usec since, started;
-	bool got_it, saw_it_free, is_left;
+	bool got_it, saw_it_free, is_left, is_deaf;
 	int rc;
 
 	c->sessions++;
@@ -842,6 +855,8 @@ static bool run_once(struct client *c)
 	is_left = lock_state(&s->lock) == LOCK_HELD && c->leave_for > 0;
 	c->is_ending = lock_state(&s->lock) == LOCK_HELD;
 	net_begin_release(c->id);
+	is_deaf = c->is_ending && !c->leave_for && world_deafens(c);
+	c->had_fault |= is_deaf;
 	session_release(s, c->leave_for);
 	/* The lock may have expired unnoticed. */
 	c->is_ending = c->is_ending && s->lock.loss == LOSS_NONE;
@@ -853,6 +868,8 @@ static bool run_once(struct client *c)
 	check_release_time(c, since);
 	check_all_pending(c);
 	check_released(c);
+	if (is_deaf && c->paused_until < since)
+		check_heard(c);
 	session_close(s);
 	trace("c%d is through", c->id);
 	/* On a healthy network a release leaves no key of any attempt, once the bytes in the

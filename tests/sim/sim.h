@@ -466,6 +466,9 @@ bool world_breaks_off(void);
 /* A connection that breaks floods its client with messages until that time; 0: it does not. */
 usec world_floods(void);
 
+/* All connections of a client die before its release, and neither side is told; or not. */
+bool world_deafens(const struct client *c);
+
 /* The server drops the requests on a closed connection that it has not read, or not. */
 bool world_drops_unread(void);
 

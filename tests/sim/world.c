@@ -334,6 +334,31 @@ static bool draw_aside(int percent)
 	return (int)(draw_from(&world.aside) % 100) < percent;
 }
 
+/* Every node serves redlock, over a new connection. */
+static bool serve_all(const struct client *c)
+{
+	for (int i = 0; i < world.nodes; i++) {
+		const struct sim_node *n = &world.node[i];
+
+		if (n->down || n->room || world.now < n->paused_until ||
+			world.now < n->refuses_until || world.now < n->denies_until ||
+			world.now < world.wire[c->id][i].cut_until)
+			return false;
+	}
+	return true;
+}
+
+bool world_deafens(const struct client *c)
+{
+	if (!world.is_calm || world.alias || world.last_fault != LAST_NONE ||
+		c->policy.ttl < USEC_SEC || !serve_all(c) || !draw_aside(10))
+		return false;
+	for (int i = 0; i < world.nodes; i++)
+		net_deafen(c->id, i);
+	trace("c%d is deaf", c->id);
+	return true;
+}
+
 bool world_drops_unread(void)
 {
 	return world.is_local && draw_aside(20);

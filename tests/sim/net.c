@@ -192,6 +192,7 @@ static void renew(struct wire *w)
 	w->replies = w->heard = w->flood = w->untold = 0;
 	w->floods_until = 0;
 	w->is_up = w->is_broken = w->is_deaf = w->is_followed = w->is_refused = false;
+	w->is_to_left = false;
 }
 
 void conn_init(struct conn *c, const struct node *node, struct addresses *addresses)
@@ -446,6 +447,7 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	m->round = round;
 	m->session = running->sessions;
 	m->is_end = is_end(m);
+	m->is_to_left = w->is_to_left;
 	w->end_sent += m->is_end;
 	if ((r->op == OP_UNDO || is_end(m)) && !node_arg(&m->request, "token")[0])
 		breach("pending", "c%d releases on n%d without a token", running->id, m->node);
@@ -731,6 +733,11 @@ static void serve(struct sim_node *n, const struct message *m, struct incoming *
 {
 	struct resp *resp = &in->resp;
 
+	if (m->is_to_left && m->op != OP_SUBSCRIBE) {
+		in->lacks_script = false;
+		node_serve_left(n, &m->request, resp);
+		return;
+	}
 	if (m->op != OP_SUBSCRIBE) {
 		if (m->request.watches && world.watches)
 			node_watch(n,
@@ -794,7 +801,8 @@ void net_serve(int index)
 	in->is_push = in->lacks_script = false;
 	resp = &in->resp;
 	drop_closed_subscribers(n);
-	if (m->is_end && m->session == world.client[m->client]->sessions && w->end_sent == 1)
+	if (m->is_end && !m->is_to_left && m->session == world.client[m->client]->sessions &&
+		w->end_sent == 1)
 		w->end_missed = !node_has_all(n, &m->request);
 	/* Served, but the reply breaks the protocol; or not served. */
 	spoils = world.now < n->refuses_until && draw_percent(30);
@@ -803,8 +811,10 @@ void net_serve(int index)
 	else
 		serve(n, m, in);
 	code = resp_code(resp);
-	makes_majority = code == CODE_YES && note_yes(m, n);
-	if (code == CODE_YES)
+	if (m->is_end && m->is_to_left && w->end_sent == 1)
+		w->end_missed = code != CODE_YES;
+	makes_majority = code == CODE_YES && !m->is_to_left && note_yes(m, n);
+	if (code == CODE_YES && !m->is_to_left)
 		note_lateness(m, n);
 	if (m->op == OP_JOIN && resp->is_array)
 		client_joined(world.client[client], m->session);
@@ -912,6 +922,12 @@ static struct reply reply_of(struct conn *c, enum op op, const struct resp *resp
 	return reply;
 }
 
+/* As in net/conn.c. */
+static bool needs_name(enum op op)
+{
+	return op != OP_SUBSCRIBE && !op_releases(op);
+}
+
 bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
 	struct wire *w = wire_of(c);
@@ -929,6 +945,12 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 		c->push = push_of(&in->message);
 		free(in);
 		return true;
+	}
+	/* The lookup that began with the request has its answer. */
+	if (w->is_to_left && needs_name(c->pending[0].op)) {
+		fail(c, REASON_LEFT);
+		free(in);
+		return false;
 	}
 	*request = c->pending[0];
 	c->pending_count--;
@@ -980,6 +1002,12 @@ void net_deafen(int client, int node)
 	struct wire *w = &world.wire[client][node];
 
 	w->is_deaf = w->is_up;
+}
+
+void net_leave(int node)
+{
+	for (int client = 0; client < world.clients; client++)
+		world.wire[client][node].is_to_left = world.wire[client][node].is_up;
 }
 
 void net_crash_node(int node)

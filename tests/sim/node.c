@@ -15,6 +15,9 @@
 
 /* Of each node: its server, and the data that it saved. They last longer than a world. */
 static struct server servers[SIM_NODES], saved[SIM_NODES];
+
+/* The servers that the names of nodes have left. */
+static struct server left[SIM_NODES];
 static bool is_saved[SIM_NODES];
 
 /* The numbers of the keys. */
@@ -242,6 +245,35 @@ bool node_next_change(struct sim_node *n, struct sim_watch *watch)
 		}
 	}
 	return false;
+}
+
+/* Nobody is subscribed there. */
+static int count_none(struct server *s, const char *channel)
+{
+	(void)s, (void)channel;
+	return 0;
+}
+
+static int tell_none(struct server *s, const char *channel, const char *text)
+{
+	(void)text;
+	return count_none(s, channel);
+}
+
+void node_move(struct sim_node *n, bool is_empty)
+{
+	struct server *l = &left[number_of(n)];
+
+	l->kind = n->server->kind;
+	l->known = n->server->known;
+	l->numsub = count_none;
+	l->publish = tell_none;
+	memcpy(l->run_id, n->server->run_id, sizeof(l->run_id));
+	server_copy(l, n->server);
+	node_begin_life(n, n->life + 1);
+	if (is_empty)
+		node_forget(n);
+	n->jumped = true;
 }
 
 void node_save(const struct sim_node *n)
@@ -679,6 +711,14 @@ void node_watch(struct sim_node *n, struct sim_watch by, const struct request *r
 			schedule(true_end(n, entry(n, by.key)->ends + 1), SIM_EXPIRED, number_of(n),
 				0, 0, NULL);
 	}
+}
+
+void node_serve_left(struct sim_node *n, const struct request *r, struct resp *resp)
+{
+	struct server *l = &left[number_of(n)];
+
+	l->clock_us = node_clock(n);
+	server_eval(l, r, resp);
 }
 
 void node_serve_copy(const struct sim_node *n, const struct request *r, struct resp *resp)

@@ -212,6 +212,12 @@ void node_deny(struct sim_node *n, usec until);
 void node_forget(struct sim_node *n);
 void node_forget_waiters(struct sim_node *n);
 
+/* The name of the node leads to another server from now on: a replica that was promoted, with the
+ * data that it had, or an empty one. The server before lives on; node_serve_left() runs a script
+ * there. */
+void node_move(struct sim_node *n, bool is_empty);
+void node_serve_left(struct sim_node *n, const struct request *r, struct resp *resp);
+
 /* Save the node's data; give it the data that it saved last, if it did. */
 void node_save(const struct sim_node *n);
 bool node_restore(struct sim_node *n);
@@ -233,6 +239,7 @@ struct message {
 	uint32_t round, session; /* that it belongs to */
 	usec left_at; /* the client gave up its connection then; 0: not yet */
 	bool is_end; /* the release of a lock that was held to the end */
+	bool is_to_left; /* it goes to the server that the node's name has left */
 };
 
 /* A reply to a client, or a message. */
@@ -257,6 +264,7 @@ struct wire {
 	bool is_followed; /* the next request is in the packet of the last one */
 	bool is_up, is_broken; /* as the client would find out */
 	bool is_refused; /* broken, because the server takes no more connections */
+	bool is_to_left; /* it leads to the server that the node's name has left */
 	bool is_deaf; /* the path forgot the connection: all is lost, neither side is told */
 	usec floods_until; /* broken, but until then the client reads messages without end */
 	int flood; /* such messages that the client has read from its socket */
@@ -497,6 +505,7 @@ void net_begin_session(int client);
 void net_begin_release(int client);
 void net_cut(int client, int node, usec until);
 void net_deafen(int client, int node);
+void net_leave(int node); /* connections lead to the server that the node's name leaves now */
 void net_crash_node(int node);
 void net_crash_client(int client);
 void net_tell_changes(int node); /* to the connections that watch keys there */

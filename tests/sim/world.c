@@ -432,6 +432,13 @@ static void strike(void)
 		return;
 	}
 	/* Not drawn: the other worlds stay as they are. */
+	if (world.profile->guards && world.events / 2 % 16 < 4 && world.events % 2 == 0 &&
+		!world.alias && !world.node[node].room && !world.node[node].down) {
+		trace("n%d moves to another server", node);
+		net_leave(node);
+		node_move(&world.node[node], world.events / 2 % 16 == 0);
+		return;
+	}
 	if (world.events / 2 % 16 == 0) {
 		trace("n%d: redlock's user lacks rights", node);
 		node_deny(&world.node[node], until);

@@ -354,6 +354,7 @@ int client_acquire(struct client *c)
 
 void client_log_unconfirmed(struct client *c, const char *words)
 {
+	warn_of_files();
 	if (!c->is_unconfirmed)
 		log_event(LOG_NORMAL, &(struct log_event){.name = "unconfirmed"}, "%s", words);
 	c->is_unconfirmed = true;

@@ -14,10 +14,12 @@ static usec key_gone_at(const struct policy *p, usec landed)
 	return landed + p->ttl + p->drift + p->drift / usec_max((p->ttl - p->drift) / p->drift, 1);
 }
 
-/* A node is silent if a release takes longer than this. */
+/* A node is silent if a release takes longer than this. Half of the time that a release may take is
+ * left for a second one: a reply may have been read late, and then the node seems slow. */
 static usec silence(const struct lock *lock, const struct peer *p)
 {
-	usec bound = usec_max(usec_min(RELEASE_TIME, lock->policy.ttl / 2) / 4, 4 * p->usual);
+	usec all = usec_min(RELEASE_TIME, lock->policy.ttl / 2);
+	usec bound = usec_min(usec_max(all / 4, 4 * p->usual), all / 2);
 
 	return lock->phase == PHASE_RELEASE ? usec_min(bound, lock->policy.node_timeout)
 					    : lock->policy.node_timeout;
@@ -26,7 +28,7 @@ static usec silence(const struct lock *lock, const struct peer *p)
 void peer_begin_round(struct peer *p)
 {
 	p->connecting = 0;
-	p->release_refused = false;
+	p->release_refused = p->was_silent = false;
 	p->repairs = 0;
 	p->repair_at = 0;
 }
@@ -118,7 +120,12 @@ void peer_link_event(struct step *s, const struct event *ev)
 	} else if (ev->kind == EV_LINK_UP) {
 		link_up(s, p);
 	} else {
+		usec late_key_until = p->late_key_until;
+
 		link_down(s, ev->node);
+		/* The name leads to another server: no request sets a key there later. */
+		if (reply_is_elsewhere(ev->reply))
+			p->late_key_until = late_key_until;
 		tally_set_absent(&s->lock->tally, ev->node, ev->reply);
 	}
 }
@@ -424,6 +431,7 @@ void peer_drop_silent(struct step *s, int node)
 		p->asked == OP_ACQUIRE || p->asked == OP_REPAIR)
 		return;
 	peer_close(s, node);
+	p->was_silent = true;
 	/* The first release may have been carried out: what the second one finds is no vote. */
 	set_absent(s, node, REASON_TIMEOUT);
 }

@@ -68,6 +68,7 @@ struct peer {
 				attempt that sets the key: a key that the node sets later, even
 				after the release, has expired by then; 0: none */
 	bool release_refused; /* in this round a release got no clean answer, or settled nothing */
+	bool was_silent; /* peer_drop_silent() has dropped its connection in this round */
 	int reopened; /* how often peer_reopen() connected again */
 
 	/* In this round. */

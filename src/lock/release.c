@@ -136,8 +136,10 @@ void release_advance(struct step *s, usec *wake_at)
 		/* A late node already has the release in its queue: do not wait for it. */
 		waited_for += peer_may_answer(p);
 		/* A server that fails to write a message to a closed connection drops the requests
-		 * that it has not read. */
-		is_needed |= peer_may_answer(p) && (p->subscribed || must_wake_waiters(lock, i));
+		 * that it has not read. A second release is on its way, and connecting takes longer
+		 * than the other nodes' answers. */
+		is_needed |= peer_may_answer(p) &&
+			     (p->subscribed || p->was_silent || must_wake_waiters(lock, i));
 	}
 	is_leaving = waiter_leave(s);
 	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && !is_needed && can_flush(lock);

@@ -144,6 +144,15 @@ static inline bool reply_is_absent(const struct reply *a, enum reason reason)
  * the settings of the client or of the node. */
 bool reply_is_permanent(const struct reply *a);
 
+/* ABSENT: the server is not, or not any more, the one that decides for its node; the node's name
+ * may lead to that one by now. */
+static inline bool reply_is_elsewhere(const struct reply *a)
+{
+	return a->vote == VOTE_ABSENT &&
+	       (a->reason == REASON_LEFT || a->reason == REASON_READONLY ||
+		       a->reason == REASON_MASTERDOWN || a->reason == REASON_MOVED);
+}
+
 /* Cuts a secret that the server echoes in an error: a server without AUTH repeats its arguments,
  * whole or in part. */
 void reply_hide(struct reply *a, const char *secret);

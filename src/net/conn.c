@@ -393,10 +393,16 @@ static bool append_login(struct conn *c)
 
 static void flush(struct conn *c);
 
+/* This address is good: try it first the next time. */
+static void go_up(struct conn *c)
+{
+	c->state = CONN_UP;
+	c->next_address--;
+}
+
 /* The connection can carry commands. AUTH and SELECT come first. */
 static void established(struct conn *c)
 {
-	c->next_address--; /* this address is good: try it first the next time */
 	c->answers = c->addresses->answers;
 	c->reader = redisReaderCreateWithFunctions(&reader_functions);
 	if (!c->reader) {
@@ -410,7 +416,9 @@ static void established(struct conn *c)
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 		return;
 	}
-	c->state = c->pending_count > 0 ? CONN_LOGIN : CONN_UP;
+	c->state = CONN_LOGIN;
+	if (c->pending_count == 0)
+		go_up(c);
 	flush(c);
 }
 
@@ -564,7 +572,7 @@ static void leave_replica(struct conn *c, const struct reply *why)
 	c->addresses->is_stale = true;
 	drop(c);
 	c->failure = *why;
-	c->next_address++;
+	c->next_address += was_talking;
 	if (!was_talking && c->addresses_left > 0)
 		connect_next(c);
 }
@@ -880,7 +888,18 @@ static void take_login_error(struct conn *c)
 	c->failure = said;
 }
 
-/* A user without the right to INFO may have met a master, and asks it. */
+/* The server is a master, or a user without the right to INFO may have met one, and asks it.
+ * Another error is that of the server: it has too many clients, for example. */
+static bool may_be_master(const struct resp *resp)
+{
+	struct reply said;
+
+	if (!is_error_reply(resp))
+		return !resp->is_array && resp->item[0].type == RESP_STRING;
+	said = reply_read(OP_UNDO, resp);
+	return said.reason == REASON_NOPERM || said.reason == REASON_SERVER;
+}
+
 static bool is_replica(const struct resp *resp)
 {
 	return !resp->is_array && resp->item[0].type == RESP_STRING &&
@@ -897,9 +916,9 @@ static void take_login_reply(struct conn *c)
 			leave_replica(c, &replica);
 			return;
 		}
-		if (c->pending[0].login == LOGIN_ROLE) {
+		if (c->pending[0].login == LOGIN_ROLE && may_be_master(&c->resp)) {
 			drop_oldest_pending(c);
-			c->state = CONN_UP;
+			go_up(c);
 			return;
 		}
 		if (c->resp.is_array || c->resp.item[0].type != RESP_STATUS) {
@@ -908,7 +927,7 @@ static void take_login_reply(struct conn *c)
 		}
 		drop_oldest_pending(c);
 		if (c->pending_count == 0)
-			c->state = CONN_UP;
+			go_up(c);
 	}
 }
 
@@ -966,14 +985,6 @@ static bool is_released(struct conn *c, const struct reply *reply)
 	return !lacks_script;
 }
 
-/* A reply of a server that is not the master of its node, while another one may be. */
-static bool is_elsewhere(const struct conn *c, const struct reply *reply)
-{
-	return c->addresses->is_name && reply->vote == VOTE_ABSENT &&
-	       (reply->reason == REASON_READONLY || reply->reason == REASON_MASTERDOWN ||
-		       reply->reason == REASON_MOVED);
-}
-
 static bool next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
 	if (!take_reply(c))
@@ -1003,7 +1014,7 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 		return true;
 	}
 	*reply = read_answer(c, request);
-	if (is_elsewhere(c, reply)) {
+	if (c->addresses->is_name && reply_is_elsewhere(reply)) {
 		leave_replica(c, reply);
 		return false;
 	}

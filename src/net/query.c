@@ -24,6 +24,7 @@ struct asking {
 	query_answered *answered;
 	void *context;
 	int next[NODES_MAX]; /* the question that the node answers next */
+	bool moved[NODES_MAX]; /* the node was asked again, because its name may lead elsewhere */
 	usec due[NODES_MAX]; /* the end of the wait for that answer; NEVER: there is no wait */
 };
 
@@ -89,6 +90,13 @@ static void connected(struct query *q, struct asking *a, int node, usec now)
 
 static void handle_event(struct query *q, struct asking *a, const struct event *ev)
 {
+	/* The name may lead to another server by now. */
+	if (ev->kind == EV_LINK_DOWN && is_open(a, ev->node) && !a->moved[ev->node] &&
+		reply_is_elsewhere(ev->reply)) {
+		a->moved[ev->node] = true;
+		pool_open(&q->pool, ev->node);
+		return;
+	}
 	/* A wake-up is no reply: doctor's own hand-off wakes the waiter that doctor tries. */
 	if (ev->kind == EV_TIME || ev->kind == EV_LINK_SHAKES || ev->kind == EV_WAKE ||
 		!is_open(a, ev->node))

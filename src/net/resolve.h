@@ -58,7 +58,8 @@ void resolve_without_plugins(void);
 /*
  * Resolves all names of the list at once, into out[0..count). Returns when all names are known, or
  * soon after most names are known, or after six seconds, or `timeout` if that is longer. Lookups of
- * the remaining names continue. `timeout` is the node time-out.
+ * the remaining names continue. `timeout` is the node time-out. A signal that would end the program
+ * ends the wait.
  */
 void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX]);
 

@@ -203,7 +203,8 @@ static const char *load(void)
 /* ---- state of all connections ---- */
 
 /* Distinguishes the contents of a file: a file renewed in place has another time, one that was
- * swapped by rename another inode. All zero: there is no such file. */
+ * swapped by rename another inode. All zero: there is no such file, or it is a pipe, which has its
+ * content once. */
 struct version {
 	dev_t device;
 	ino_t inode;
@@ -221,7 +222,7 @@ static struct {
 
 	pthread_mutex_t renewing; /* for the context and the fields below */
 	char *path[FILES]; /* absolute, for the folder may change; NULL: not named */
-	struct version version[FILES]; /* that was tried last */
+	struct version first[FILES], version[FILES]; /* at the start; that was tried last */
 	bool has_failed; /* it could not be used, and nobody has been told */
 	struct err failure;
 } common = {.renewing = PTHREAD_MUTEX_INITIALIZER};
@@ -569,7 +570,7 @@ static void read_versions(struct version version[FILES])
 
 	memset(version, 0, FILES * sizeof(version[0]));
 	for (int i = 0; i < FILES; i++)
-		if (common.path[i] && stat(common.path[i], &file) == 0) {
+		if (common.path[i] && stat(common.path[i], &file) == 0 && S_ISREG(file.st_mode)) {
 			version[i].device = file.st_dev;
 			version[i].inode = file.st_ino;
 			version[i].size = file.st_size;
@@ -578,13 +579,24 @@ static void read_versions(struct version version[FILES])
 		}
 }
 
+/* A file is a pipe: it cannot be read again, and so none is. */
+static bool has_pipe(void)
+{
+	static const struct version none;
+
+	for (int i = 0; i < FILES; i++)
+		if (common.path[i] && memcmp(&common.first[i], &none, sizeof(none)) == 0)
+			return true;
+	return false;
+}
+
 /* Uses the files as they are now, if they have changed and can be used. */
 static void renew(void)
 {
 	struct version now[FILES];
 
 	read_versions(now);
-	if (memcmp(now, common.version, sizeof(now)) == 0)
+	if (memcmp(now, common.version, sizeof(now)) == 0 || has_pipe())
 		return;
 	memcpy(common.version, now, sizeof(now));
 	common.has_failed = make_context(common.settings, &common.failure) < 0;
@@ -623,6 +635,7 @@ int tls_prepare(const struct tls_settings *s, const struct node *node, struct er
 	common.path[FILE_CERT] = absolute(s->cert);
 	common.path[FILE_KEY] = absolute(s->cert_key);
 	read_versions(common.version);
+	memcpy(common.first, common.version, sizeof(common.first));
 	return make_context(s, e);
 }
 

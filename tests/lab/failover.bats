@@ -122,3 +122,32 @@ waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
 	touch "$T/go"
 	ended_with 0
 }
+
+@test "a name with the addresses of a server that accepts and says nothing, or has too many clients, and of a master" {
+	pairs 3
+	names 'n1 127.0.2.1 127.0.1.1' 'n2 127.0.2.2 127.0.1.2' 'n3 127.0.1.3'
+	for i in 1 2; do kill -STOP "${SERVER[127.0.2.$i]}"; done
+	run -0 in_lab run --ttl 600s --node-timeout 2s --restart-guard off -k job -- echo done
+	is_like "$output" "*done"
+	for i in 1 2; do kill -CONT "${SERVER[127.0.2.$i]}"; done
+	# one that has too many clients is named as such
+	at 127.0.1.3 config set maxclients 1 > "$T/set"
+	lab redis-cli -h 127.0.1.3 subscribe x > "$T/subscribed" 2>&1 3>&- &
+	also_end $!
+	is_full() { [[ "$(at 127.0.1.3 ping 2>&1)" == *"max number of clients"* ]]; }
+	eventually is_full
+	names 'n3 127.0.1.3 127.0.9.9'
+	run -69 in_lab run -n --nodes redis://n3 -k job -- echo never
+	is_like "$output" "*n3:6379 has too many clients*"
+}
+
+@test "a command that meets a failover follows it: release, extend, status" {
+	pairs 3
+	token=$(in_lab acquire -k job --ttl 600s --restart-guard off)
+	for i in 1 2 3; do fail_over $i; done
+	# the lookup before has the old addresses
+	names 'n1 127.0.1.1 127.0.2.1' 'n2 127.0.1.2 127.0.2.2' 'n3 127.0.1.3 127.0.2.3'
+	for i in 1 2 3; do at "127.0.1.$i" acl setuser default -info > "$T/set"; done
+	for command in extend check release; do run -0 in_lab $command -k job --token "$token"; done
+	on_masters job 0
+}

@@ -40,6 +40,17 @@ slowly() { names 'n1 after 2500 127.0.1.1' 'n2 after 2500 127.0.1.2' 'n3 after 2
 	eventually on_masters job 0
 }
 
+@test "a signal ends the wait for the first lookup" {
+	names 'n1 hang' 'n2 hang' 'n3 hang'
+	in_lab_background "$T/out" run --node-timeout 30s --ttl 600s -k job -- echo never
+	sleeps() { [ "$(cat "/proc/$BG/task/$BG/syscall" | cut -d' ' -f1)" != running ] && [ "$(ls "/proc/$BG/task" | wc -l)" -gt 3 ]; }
+	eventually sleeps
+	kill -TERM "$BG"
+	before=$SECONDS
+	ended_with 143
+	[ $((SECONDS - before)) -lt 20 ]
+}
+
 @test "a name server that does not answer: 69, and the hint names the option" {
 	names 'n1 hang' 'n2 hang' 'n3 hang'
 	run -69 in_lab run -n -k job -- echo never

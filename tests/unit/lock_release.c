@@ -306,6 +306,26 @@ TEST(a_release_on_a_dead_connection_is_sent_again_on_a_new_one)
 	}
 }
 
+TEST(a_node_that_was_silent_is_waited_for)
+{
+	struct rig r;
+	struct policy p = policy(3, 0);
+
+	p.node_timeout = USEC_SEC;
+	hold_with(&r, &p);
+	let_go(&r);
+	pass(&r, 250 * MS);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	votes(&r, "YY");
+	pass(&r, 100 * MS);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	link_up(&r, 2);
+	votes(&r, "..Y");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
+}
+
 /* A second release could overtake the request. */
 TEST(a_release_behind_a_request_that_sets_the_key_stays_on_its_connection)
 {

@@ -100,8 +100,10 @@ static void end_attempt(void)
 		start_release(pick(0, left));
 }
 
-static void take(struct sim_node *n)
+static void take(void)
 {
+	struct sim_node *n = &world.node[foreign.next];
+
 	if (answers(n) && !node_has_key(n, PLACE)) {
 		node_set(n, PLACE, foreign.value, foreign.ttl);
 		foreign.granted++;
@@ -150,7 +152,7 @@ void foreign_check(uint32_t count)
 	}
 }
 
-static void release(struct sim_node *n)
+static void release(void)
 {
 	if (foreign.until) {
 		trace("another program releases the key");
@@ -159,6 +161,8 @@ static void release(struct sim_node *n)
 		world.last_held = world.now;
 	}
 	if (foreign.next < world.nodes) {
+		struct sim_node *n = &world.node[foreign.next];
+
 		if (answers(n) && strcmp(node_value(n, PLACE), foreign.value) == 0)
 			node_delete(n, PLACE);
 		foreign.next++;
@@ -177,10 +181,8 @@ static void release(struct sim_node *n)
 
 void foreign_step(void)
 {
-	struct sim_node *n = &world.node[foreign.next];
-
 	if (foreign.is_releasing) {
-		release(n);
+		release();
 		return;
 	}
 	if (foreign.next == 0) {
@@ -188,5 +190,5 @@ void foreign_step(void)
 		snprintf(foreign.value, sizeof(foreign.value), "another-program-%u",
 			++foreign.count);
 	}
-	take(n);
+	take();
 }

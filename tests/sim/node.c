@@ -170,7 +170,8 @@ void node_deny(struct sim_node *n, usec until)
 	static const char *const names[] = {"get", "set", "del", "exists", "pttl", "pexpire",
 		"type", "zadd", "zrem", "zrange", "zrank", "zscore", "zrangebyscore",
 		"zremrangebyscore", "publish", "pubsub", "time", "info"};
-	const int count = sizeof(names) / sizeof(names[0]);
+	/* Without TIME or INFO there is no restart guard: redlock warns, and counts the vote. */
+	const int count = (int)(sizeof(names) / sizeof(names[0])) - (world.profile->guards ? 2 : 0);
 
 	n->denies_until = until;
 	n->denied = 0;

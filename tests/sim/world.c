@@ -694,6 +694,8 @@ static void calm_down(void)
 		struct sim_node *n = &world.node[i];
 
 		n->paused_until = n->refuses_until = n->denies_until = 0;
+		/* Without rights, a client may not have left its queue. */
+		world.lost_queue |= n->denied != 0;
 		if (n->stepped > STEP_MAX)
 			node_forget_waiters(n);
 		n->stepped = 0;

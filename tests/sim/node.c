@@ -720,6 +720,8 @@ void node_serve_left(struct sim_node *n, const struct request *r, struct resp *r
 
 	l->clock_us = node_clock(n);
 	server_eval(l, r, resp);
+	if (r->op == OP_HAND_OFF)
+		note_record(n, r, resp);
 }
 
 void node_serve_copy(const struct sim_node *n, const struct request *r, struct resp *resp)

@@ -427,11 +427,11 @@ void peer_drop_silent(struct step *s, int node)
 {
 	struct peer *p = &s->lock->peer[node];
 
-	if (p->link != LINK_UP || !p->releasing || !p->late || p->reopened >= REOPEN_MAX ||
+	if (p->link != LINK_UP || !peer_is_late(p) || p->reopened >= REOPEN_MAX ||
 		p->asked == OP_ACQUIRE || p->asked == OP_REPAIR)
 		return;
+	p->was_silent = p->releasing;
 	peer_close(s, node);
-	p->was_silent = true;
 	/* The first release may have been carried out: what the second one finds is no vote. */
 	set_absent(s, node, REASON_TIMEOUT);
 }

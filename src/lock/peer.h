@@ -68,7 +68,8 @@ struct peer {
 				attempt that sets the key: a key that the node sets later, even
 				after the release, has expired by then; 0: none */
 	bool release_refused; /* in this round a release got no clean answer, or settled nothing */
-	bool was_silent; /* peer_drop_silent() has dropped its connection in this round */
+	bool was_silent; /* peer_drop_silent() has dropped a connection with a release in this round
+			  */
 	int reopened; /* how often peer_reopen() connected again */
 
 	/* In this round. */
@@ -122,10 +123,10 @@ void peer_link_event(struct step *s, const struct event *ev);
 /* Connects again, to release; a few times at most, then it does nothing. */
 void peer_reopen(struct step *s, int node);
 
-/* The release has no answer for longer than the node usually takes: the connection may be dead
- * without saying so, as after a firewall has forgotten it. Drops it, so that peer_reopen() may
- * connect again; not if a request that sets the key is unanswered before the release, for the
- * second release could overtake it. */
+/* The release has no answer for longer than the node usually takes, or the request before it is
+ * late: the connection may be dead without saying so, as after a firewall has forgotten it. Drops
+ * it, so that peer_reopen() may connect again; not if a request that sets the key is unanswered
+ * before the release, for the second release could overtake it. */
 void peer_drop_silent(struct step *s, int node);
 
 /* Sends a request, or a release after it. */

@@ -144,11 +144,9 @@ static bool judge_identity(
 	if (facts[node].other_run_id[0])
 		finding_add(d, node, SEVERITY_ERROR, "several-servers",
 			"name each server as a node of its own, not the balancer before them; if "
-			"the "
-			"server has restarted just now, run doctor again",
+			"the server has restarted just now, run doctor again",
 			"is several servers: of its connections, some lead to run id %.8s, others "
-			"to "
-			"%.8s",
+			"to %.8s",
 			info->run_id, facts[node].other_run_id);
 	if (!info->run_id[0])
 		finding_add(d, node, SEVERITY_WARNING, "no-run-id", "",

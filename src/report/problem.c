@@ -81,8 +81,7 @@ static const struct {
 		"address of '{host}' instead"},
 	{REASON_UNRESOLVED, "resolver does not answer",
 		"check 'nameserver' in /etc/resolv.conf, or name the address of '{host}' instead; "
-		"a "
-		"lookup gets 6s, or the time of --node-timeout if it is longer"},
+		"a lookup gets 6s, or the time of --node-timeout if it is longer"},
 	{REASON_UNRESOLVED, NULL,
 		"correct the name '{host}', or give it an address in DNS or /etc/hosts ('getent "
 		"hosts {host}' shows it); --node-wait D waits for one that comes later"},

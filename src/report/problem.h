@@ -32,11 +32,6 @@ const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
 	"name its master, which 'INFO replication' shows there; REPLICAOF NO ONE would make a " \
 	"second master of the same data"
 
-/* The fix for a replica. */
-#define REPLICA_FIX \
-	"name its master, which 'INFO replication' shows there; REPLICAOF NO ONE would make a " \
-	"second master of the same data"
-
 /* The fix for a node that is a sentinel: only INFO tells that. */
 #define SENTINEL_FIX "it is a sentinel: name the port of a server"
 

@@ -19,6 +19,8 @@ lab_start() {
 	echo nameserver 127.0.0.1 > "$T/resolv.conf"
 	echo options timeout:30 >> "$T/resolv.conf"
 	printf 'hosts: dns\n' > "$T/nsswitch.conf"
+	WITH_NAMES=(nsenter --net="/proc/$LAB/ns/net" unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T")
 	nsenter --net="/proc/$LAB/ns/net" "$REDLOCK_BUILD/tools/dns" 127.0.0.1 "$T/names" > "$T/dns.ready" 3>&- &
 	also_end $!
 	eventually test -s "$T/dns.ready"
@@ -111,20 +113,14 @@ promote() {
 	name_masters
 }
 
-# with_names CMD...: CMD uses the names of the lab.
-with_names() {
-	nsenter --net="/proc/$LAB/ns/net" unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
-		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" "$@"
-}
-
-# in_lab ARG...: redlock there; in_lab_background FILE ARG...: in the background, with its pid in BG.
+# with_names CMD...: CMD uses the names of the lab. in_lab ARG...: redlock there; in_lab_background FILE ARG...: in the
+# background, with its pid in BG.
+with_names() { "${WITH_NAMES[@]}" "$@"; }
 in_lab() { with_names timeout --foreground 60 "$REDLOCK_BUILD/redlock" "$@"; }
 in_lab_background() {
 	local file=$1
 	shift
-	nsenter --net="/proc/$LAB/ns/net" unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
-		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
-		"$REDLOCK_BUILD/redlock" "$@" > "$file" 2>&1 3>&- &
+	"${WITH_NAMES[@]}" "$REDLOCK_BUILD/redlock" "$@" > "$file" 2>&1 3>&- &
 	BG=$!
 	also_end "$BG"
 }

@@ -4,17 +4,8 @@
 #include "lock/reservation.h"
 #include "lock/step.h"
 
-/* The least time for the other nodes to get ready after a majority is ready. */
+/* When no majority can get ready, the least time in which further nodes may say why. */
 #define LEAST_GRACE 200
-
-/* This attempt asked the others without this node, which was not ready. The next attempt may have
- * it. */
-static bool was_left_out(const struct lock *lock, const struct peer *p)
-{
-	return lock->phase != PHASE_CONNECT && p->asked_in != lock->stamp.round &&
-	       (p->link == LINK_OPENING ||
-		       (p->link == LINK_UP && !peer_is_late(p) && !p->release_refused));
-}
 
 /* The votes that grant the key, or say that it is free. */
 static int count_yes(const struct lock *lock)
@@ -29,25 +20,6 @@ static int count_no(const struct lock *lock)
 				       : tally_no(&lock->tally);
 }
 
-/* With the nodes that were left out there may be a quorum, or a majority of yes: one more attempt
- * follows at once. It waits for all nodes that are not ready, for a node time-out at most. */
-static bool needs_those_left_out(const struct lock *lock, bool is_busy)
-{
-	int nodes = lock->policy.nodes, left_out = 0;
-
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		bool is_absent = lock->tally.ballot[i].vote == VOTE_ABSENT;
-		bool is_left_out = is_absent && was_left_out(lock, &lock->peer[i]);
-
-		left_out += is_left_out;
-		nodes -= is_absent && !is_left_out;
-	}
-	if (is_busy)
-		nodes -= count_no(lock);
-	return !lock->attempt.waits_for_all && nodes >= policy_quorum(&lock->policy) &&
-	       (!is_busy || left_out > 0);
-}
-
 static void fail_attempt(struct step *s, enum refusal refusal)
 {
 	struct lock *lock = s->lock;
@@ -59,9 +31,7 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	patience_failed(&lock->patience, refusal != REFUSAL_NO_QUORUM,
 		tally_is_hopeless(&lock->tally), lock->tally.began, s->now);
 	lock->wait_until = patience_until(&lock->patience, &lock->policy);
-	lock->attempt.waits_for_all =
-		(is_busy || refusal == REFUSAL_NO_QUORUM) && needs_those_left_out(lock, is_busy);
-	is_moving = semaphore_moves_on(s, is_busy, lock->wait_until) || lock->attempt.waits_for_all;
+	is_moving = semaphore_moves_on(s, is_busy, lock->wait_until);
 	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= lock->wait_until && !is_moving);
 	op = gives_up || (lock->attempt.rivals.retries > 0 && rivals_split_votes(lock))
 		     ? OP_HAND_OFF
@@ -87,7 +57,53 @@ static enum op attempt_op(const struct lock *lock)
 	return lock->policy.only_looks ? OP_LOOK : OP_ACQUIRE;
 }
 
-static void ask(struct step *s)
+/* The end of the time in which nodes may get ready: connecting and a pending release share one node
+ * time-out. */
+static usec ready_until(const struct lock *lock)
+{
+	return lock->tally.began + lock->policy.node_timeout;
+}
+
+/* The node is not ready, and may still be in time. */
+static bool is_getting_ready(const struct step *s, int node)
+{
+	const struct peer *p = &s->lock->peer[node];
+
+	return !peer_is_ready(p) && (s->now < ready_until(s->lock) || !s->is_timeout) &&
+	       peer_may_answer(p);
+}
+
+/* So a node never has keys of ours under more than one token. */
+static void release_old_token(struct step *s, int node)
+{
+	const struct peer *p = &s->lock->peer[node];
+
+	if (p->link == LINK_UP && !peer_in_flight(p) && p->pending && !p->release_refused)
+		peer_send(s, node, OP_UNDO);
+}
+
+/* Each node is asked once, when it is ready; and never on a connection that was opened again after
+ * that, so that no request reaches a node that forgot our key in the meantime. The vote of a node
+ * that is getting ready is open. */
+void attempt_ask(struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		if (lock->peer[i].asked_in == lock->stamp.round ||
+			lock->tally.ballot[i].vote != VOTE_NONE)
+			continue;
+		release_old_token(s, i);
+		if (peer_is_ready(&lock->peer[i]))
+			peer_ask(s, i, attempt_op(lock), waiter_watches(lock), false);
+		else if (is_getting_ready(s, i))
+			*wake_at = usec_min(*wake_at, ready_until(lock));
+		else
+			peer_leave_out(s, i);
+	}
+}
+
+static void begin_asking(struct step *s)
 {
 	struct lock *lock = s->lock;
 
@@ -99,79 +115,44 @@ static void ask(struct step *s)
 	lock->attempt.asked_at = s->now;
 	lock->tally.enough_at = 0;
 	lock->last_run = (struct last_run){.known = 0};
-	lock->attempt.rivals = (struct rivals){.is_second = lock->attempt.waits_for_all};
+	lock->attempt.rivals = (struct rivals){.retries = 0};
 	s->up->new_token = true;
-	for (int i = 0; i < lock->policy.nodes; i++)
-		peer_leave_out(s, i);
-	for (int i = 0; i < lock->policy.nodes; i++)
-		if (peer_is_ready(&lock->peer[i]))
-			peer_ask(s, i, attempt_op(lock), waiter_watches(lock), false);
 }
 
-/* `redlock wait` begins the quarantine of a restarted node (docs/nodes.md), so its first look waits
- * for every node that may answer. Later ones do not: the key may be reserved for this client, and
- * the next waiter needs it. */
-static bool looks_at_all(const struct lock *lock)
-{
-	return lock->policy.only_looks && lock->stamp.round == 1;
-}
-
-/* With --fair, the queue node's word counts as much as a majority. */
-static bool is_needed(const struct lock *lock, int node)
-{
-	bool is_first = false;
-
-	for (int key = 0; key < lock->policy.keys; key++)
-		is_first |= lock->policy.order[key][0] == node;
-	return lock->attempt.waits_for_all || looks_at_all(lock) ||
-	       (lock->policy.is_fair && is_first);
-}
-
-/* An attempt asks only nodes that are connected when it begins, so that none of its requests can
- * reach a node that restarted in the meantime. A pending release is sent before: so a node never
- * has keys of ours under more than one token. */
+/* An attempt begins to ask when a majority is ready: with fewer nodes it would only be in the way
+ * of others. */
 void attempt_connect(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy);
-	int ready = 0, pending = 0;
-	bool is_one_needed = false;
-	/* Connecting and a pending release share one node time-out. */
-	usec until = lock->tally.began + lock->policy.node_timeout;
-	/* Without a pause before it, the attempt waits for the last replies as long as for the
-	 * others. */
-	usec least = semaphore_is_moving(lock)
-			     ? usec_max(LEAST_GRACE, lock->tally.began - lock->attempt.asked_at)
-			     : LEAST_GRACE;
+	int ready = 0, getting_ready = 0;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
 
 		if (peer_is_stuck(s, i))
 			peer_close(s, i);
-		if (p->link == LINK_DOWN && p->opened_in != lock->stamp.round)
+		if (p->link == LINK_DOWN && p->opened_in != lock->stamp.round) {
 			peer_open(s, i);
-		if (p->link == LINK_UP && !peer_in_flight(p) && p->pending && !p->release_refused)
-			peer_send(s, i, OP_UNDO);
-		if (peer_is_ready(p))
-			ready++;
-		else if ((s->now < until || !s->is_timeout) && peer_may_answer(p)) {
-			pending++;
-			is_one_needed |= is_needed(lock, i);
+			lock->tally.ballot[i].vote = VOTE_NONE;
 		}
+		release_old_token(s, i);
+		ready += peer_is_ready(p);
+		getting_ready += is_getting_ready(s, i);
 	}
-	if (pending > 0)
-		*wake_at = until;
+	if (getting_ready > 0)
+		*wake_at = ready_until(lock);
+	if (ready >= quorum) {
+		begin_asking(s);
+		return;
+	}
 	/* Wait a moment, until the errors of the other nodes are known, too. */
-	if (ready + pending < quorum &&
-		(pending == 0 || step_grace_is_over(s, true, least, wake_at))) {
-		for (int i = 0; i < lock->policy.nodes; i++)
-			peer_leave_out(s, i);
-		fail_attempt(s, REFUSAL_NO_QUORUM);
-	}
-	if (lock->phase == PHASE_CONNECT && ready >= quorum &&
-		(pending == 0 || (!is_one_needed && step_grace_is_over(s, true, least, wake_at))))
-		ask(s);
+	if (ready + getting_ready >= quorum ||
+		(getting_ready > 0 && !step_grace_is_over(s, true, LEAST_GRACE, wake_at)))
+		return;
+	for (int i = 0; i < lock->policy.nodes; i++)
+		peer_leave_out(s, i);
+	fail_attempt(s, REFUSAL_NO_QUORUM);
 }
 
 static void hold(struct step *s)
@@ -213,11 +194,12 @@ static void choose_fence(struct step *s)
 	lock->phase = PHASE_FENCE;
 }
 
-void attempt_count_fence(struct step *s)
+void attempt_count_fence(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy), taken = 0, open = 0;
 
+	attempt_ask(s, wake_at);
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
 		struct ballot *b = &lock->tally.ballot[i];
@@ -245,6 +227,7 @@ void attempt_count(struct step *s, usec *wake_at)
 	int yes, no, open;
 	enum reserved reserved = RESERVED_NO;
 
+	attempt_ask(s, wake_at);
 	yes = count_yes(lock);
 	no = count_no(lock);
 	open = tally_count(&lock->tally, VOTE_NONE);
@@ -257,7 +240,10 @@ void attempt_count(struct step *s, usec *wake_at)
 	} else if (reserved == RESERVED_FOR_OTHERS) {
 		fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes >= quorum && looks) {
-		if (open > 0 && looks_at_all(lock))
+		/* `redlock wait` begins the quarantine of a restarted node (docs/nodes.md), so its
+		 * first look hears every node that may answer. Later ones do not: the key may be
+		 * reserved for this client, and the next waiter needs it. */
+		if (open > 0 && lock->stamp.round == 1)
 			return;
 		lock->refusal = REFUSAL_NONE;
 		release_begin(s);

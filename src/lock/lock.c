@@ -255,8 +255,10 @@ static void keep(struct step *s, usec *wake_at)
 		step_begin_round(s);
 		lock->tenure.asking = true;
 	}
-	if (lock->stamp.round == lock->stamp.attempt)
-		return; /* replies to the attempt may still arrive; no extension is due */
+	if (lock->stamp.round == lock->stamp.attempt) { /* no extension is due */
+		attempt_ask(s, wake_at);
+		return;
+	}
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
 
@@ -354,7 +356,7 @@ static usec advance(struct step *s)
 		attempt_count(s, &wake_at);
 		break;
 	case PHASE_FENCE:
-		attempt_count_fence(s);
+		attempt_count_fence(s, &wake_at);
 		break;
 	case PHASE_PAUSE:
 		if (!waiter_plan(s, lock->refusal == REFUSAL_BUSY, &wake_at))

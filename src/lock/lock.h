@@ -44,7 +44,7 @@
 
 enum phase {
 	PHASE_IDLE,
-	PHASE_CONNECT, /* connecting; no request of this round was sent */
+	PHASE_CONNECT, /* no majority is ready: no request of this round was sent */
 	PHASE_ASK, /* the votes of an attempt arrive */
 	PHASE_FENCE, /* a majority granted the lock and must store its fencing number */
 	PHASE_PAUSE, /* between two attempts */
@@ -85,7 +85,6 @@ enum loss {
 /* Valid in PHASE_ASK and PHASE_FENCE. */
 struct attempt {
 	usec asked_at; /* when its first request was sent */
-	bool waits_for_all; /* nodes that are not ready get all their time */
 	struct rivals rivals;
 };
 

@@ -8,15 +8,26 @@
 
 #include <string.h>
 
-/* A queue node has not answered yet. With --fair its word is needed; readers wait for a quarter of
- * its time: a node that is only far away must be heard, or writers starve. */
+/* The first node in the order whose vote is not absent; -1: none. */
+static int first_node(const struct lock *lock, int key)
+{
+	for (int n = 0; n < lock->policy.nodes; n++)
+		if (lock->tally.ballot[lock->policy.order[key][n]].vote != VOTE_ABSENT)
+			return lock->policy.order[key][n];
+	return -1;
+}
+
+/* A queue node has not answered yet. With --fair its word is needed, also if it is still
+ * connecting; readers wait for a quarter of its time: a node that is only far away must be heard,
+ * or writers starve. */
 static bool is_queue_silent(const struct step *s, usec *wake_at)
 {
 	const struct lock *lock = s->lock;
 	bool is_silent = false;
 
 	for (int key = 0; key < lock->policy.keys; key++) {
-		int node = peer_queue_node(lock, key);
+		int node =
+			lock->policy.is_fair ? first_node(lock, key) : peer_queue_node(lock, key);
 
 		is_silent |= node >= 0 && lock->tally.ballot[node].vote == VOTE_NONE;
 	}

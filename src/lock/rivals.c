@@ -10,11 +10,10 @@
 
 /* The first retry; each later one waits as long as the attempt has taken, up to a quarter of the
  * node time-out. A client that waits retries a few times, and then has its place in the queue; one
- * that does not wait retries for three node time-outs: its rival may be far away, and may try a
- * second time, with nodes that it left out (needs_those_left_out()). The attempts of such a rival
- * take a node time-out each, and it may begin as much later. */
+ * that does not wait retries for two node time-outs: its rival may be far away, and take one for
+ * its attempt, and may begin as much later. */
 #define RETRY_AFTER 200
-#define RETRY_TIMEOUTS 3
+#define RETRY_TIMEOUTS 2
 
 /* A holder that is releasing the lock reaches the other nodes within a node time-out. If there is
  * no release, because the queue node lost the key of the holder, a longer retry would keep the
@@ -53,16 +52,6 @@ static bool is_first_of_rivals(const struct step *s)
 	return tally_yes(&lock->tally) > 0;
 }
 
-/* A client that tries twice has another token in its second attempt. Its rival, which tries twice
- * as well, may have seen the first one, or a node may still have the rival's: each of them may take
- * the other for the first. So in a second attempt no client gives way before it has asked again. */
-static bool goes_on(const struct step *s, const struct rivals *r)
-{
-	return rivals_split_votes(s->lock) &&
-	       (is_first_of_rivals(s) ||
-		       (r->is_second && r->retries == 0 && tally_yes(&s->lock->tally) > 0));
-}
-
 /* Bit i: node i has not answered. */
 static unsigned silent_nodes(const struct lock *lock)
 {
@@ -94,7 +83,8 @@ bool rivals_retry(
 	if (!r->retry_at) {
 		if (s->now >= asked_at + timeouts * lock->policy.node_timeout ||
 			(!is_early && r->retries >= RETRIES_WAITING_MAX && s->now < wait_until) ||
-			(!is_early && !is_in_vain && !goes_on(s, r)))
+			(!is_early && !is_in_vain &&
+				!(rivals_split_votes(lock) && is_first_of_rivals(s))))
 			return false;
 		/* No request is on its way that would change a reservation in vain. */
 		r->retry_at = s->now;

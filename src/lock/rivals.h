@@ -20,7 +20,6 @@ struct step;
 struct rivals {
 	usec retry_at; /* the next request to the nodes that refused; 0: none is planned */
 	int retries; /* in this attempt */
-	bool is_second; /* the attempt follows one that left nodes out */
 	bool has_changed; /* a node that refused says that the key has changed: retry at once */
 	unsigned silent; /* bit i: node i had not answered when the last retry was sent */
 };

@@ -47,11 +47,6 @@ bool semaphore_has_next(const struct lock *lock)
 	return lock->semaphore.next_slot > 0;
 }
 
-bool semaphore_is_moving(const struct lock *lock)
-{
-	return lock->semaphore.moves > 0;
-}
-
 void semaphore_begin(struct step *s, int reserved)
 {
 	struct lock *lock = s->lock;

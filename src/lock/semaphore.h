@@ -27,9 +27,6 @@ void semaphore_begin(struct step *s, int reserved);
 /* A free slot is worth an attempt at once, even if the client does not wait. */
 bool semaphore_moves_on(struct step *s, bool is_busy, usec wait_until);
 
-/* The attempt follows the one before without a pause. */
-bool semaphore_is_moving(const struct lock *lock);
-
 /* A node named a free slot, but too many attempts have followed one another without a pause. */
 bool semaphore_has_next(const struct lock *lock);
 

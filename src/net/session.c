@@ -90,6 +90,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 		.is_shared = policy->is_shared,
 		.is_fair = policy_obeys_queue(policy),
 		.wants_fence = policy->wants_fence,
+		.began = s->began,
 		.wants_record = policy->wants_record,
 		.flag = a->is_leaving                 ? FLAG_LEAVES
 			: lock->tenure.confirmed == 0 ? FLAG_GIVES_UP
@@ -101,10 +102,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 				       ? waiter_far(&lock->waiter, policy, a->node)
 				       : 0,
 		.number = lock->tenure.fence,
-		/* All nodes get the same time in an attempt, so that they return the same fencing
-		 * number. */
-		.guard = {.quarantine = policy->quarantine,
-			.wall = a->op == OP_ACQUIRE ? s->wall : clock_wall()},
+		.guard = {.quarantine = policy->quarantine, .wall = clock_wall()},
 		.record = a->op == OP_HAND_OFF && stores_record(s, a) ? &record : NULL,
 	};
 
@@ -132,7 +130,7 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 		/* getrandom(2): after its first success, it does not fail for so few bytes. */
 		rc = token_make(s->token, s->owner, &e);
 		assert(rc == 0);
-		s->wall = clock_wall();
+		s->began = clock_wall();
 	}
 	for (int i = 0; i < up->count; i++) {
 		const struct action *a = &up->action[i];

@@ -34,7 +34,7 @@ struct session {
 	char owner[OWNER_MAX];
 	char token[TOKEN_MAX]; /* of the current attempt */
 	struct record record; /* that the hand-off stores */
-	usec wall; /* the time of day at which that attempt began */
+	usec began; /* the time of day at which that attempt began */
 	char sent_token[NODES_MAX][TOKEN_MAX]; /* the last token that each node was to store */
 	unsigned watched[NODES_MAX]; /* bit i: the node is to tell when key i changes, once */
 	usec wake_at;

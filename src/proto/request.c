@@ -167,8 +167,10 @@ static void push_argument(struct request *r, enum argument argument, const struc
 		push_ms(r, args->guard.quarantine);
 		break;
 	case ARG_wall:
-		push_number(
-			r, args->guard.quarantine > 0 || args->wants_fence ? args->guard.wall : 0);
+		push_number(r, args->guard.quarantine > 0 ? args->guard.wall : 0);
+		break;
+	case ARG_began:
+		push_number(r, args->wants_fence ? args->began : 0);
 		break;
 	case ARG_own_limit:
 		push_limit(r, lock);

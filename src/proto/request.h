@@ -53,8 +53,7 @@ struct lock_ref {
 /* The restart guard of a request. */
 struct guard_args {
 	usec quarantine; /* how long a node that forgot its keys has no vote; 0: no restart guard */
-	usec wall; /* our time of day, since 1970; with wants_fence, the same for all nodes of an
-		      attempt */
+	usec wall; /* our time of day, since 1970 */
 };
 
 /* The client of an attempt as a waiter. All zero: it is none. */
@@ -77,7 +76,9 @@ struct request_args {
 	usec ttl;
 	bool is_shared; /* as a reader */
 	bool is_fair; /* not ahead of waiters */
-	bool wants_fence; /* ACQUIRE: raise the fencing number */
+	bool wants_fence; /* ACQUIRE: raise the fencing number, */
+	usec began; /* with our time of day, since 1970, when the attempt began: so all nodes give
+		       the same number */
 	bool wants_record; /* ACQUIRE: the reply brings the record of --once-per */
 	bool never_shortens; /* EXTEND: a key that lasts longer keeps its time: another process
 				relies on it */

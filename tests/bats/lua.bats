@@ -252,7 +252,7 @@ answers_with() {
 
 @test "fence: the client's time, a number above all counters; a counter that is none is named" {
 	nodes_start 1
-	with_parts "quarantine, wall" keys fence -- "return {string.format('%.0f', raise() or -1), broken or ''}"
+	with_parts "quarantine, began" keys fence -- "return {string.format('%.0f', raise() or -1), broken or ''}"
 	# ahead of the server's own clock
 	now=$(($(date +%s%N) / 1000 + 20000000))
 	answers_with "$now" k,l 0 $now

@@ -346,10 +346,8 @@ static void check_attempts(struct client *c)
 
 	if (world.places > 1) /* it goes from slot to slot, or from key to key */
 		return;
-	/* The second attempt after a wake-up, with the nodes that were left out, belongs to it. */
 	if (world.is_calm && w->full && !w->met_foreign && w->state != WAITER_POLLS &&
-		!w->used_reservation && !c->session.lock.attempt.waits_for_all &&
-		c->session.lock.refusal == REFUSAL_BUSY) {
+		!w->used_reservation && c->session.lock.refusal == REFUSAL_BUSY) {
 		c->elsewhere_until = usec_max(c->elsewhere_until, world.now) + elsewhere;
 		if (c->elsewhere_until > world.now + 8 * elsewhere)
 			breach("chatter", "c%d asks all nodes too often", c->id);
@@ -663,7 +661,7 @@ static void note_outage(struct client *c, usec since)
 
 /*
  * A client tries for as long as --wait says, and may finish the attempt that is under way then. A
- * silent queue node may delay the last attempt, rivals are asked for three node time-outs, and the
+ * silent queue node may delay the last attempt, rivals are asked for two node time-outs, and the
  * fencing number takes one more. With --node-wait, the outages are added, as long as that says.
  * A client gives up no earlier than that, by a clock that may be fast.
  */

@@ -429,6 +429,17 @@ static bool is_of_waiter(enum op op)
 	return op == OP_SUBSCRIBE || op == OP_JOIN;
 }
 
+/* An attempt asks a node on one connection only: on the next one, the node may have forgotten its
+ * vote. */
+static void check_asked_once(struct wire *w, int node, uint32_t round)
+{
+	if (w->asked_round == round && w->asked_on != w->id)
+		breach("asks-twice", "c%d asks n%d on two connections in round %u", running->id,
+			node, round);
+	w->asked_round = round;
+	w->asked_on = w->id;
+}
+
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
 	struct wire *w = wire_of(c);
@@ -460,13 +471,15 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	 * answer; and it repairs a key once. While it waits, it may queue and leave the queue. */
 	begin_round(w, round);
 	w->sent += !is_of_waiter(r->op);
-	/* Rivals are asked for three node time-outs, four times in each, and a server that forgot
+	/* Rivals are asked for two node time-outs, four times in each, and a server that forgot
 	 * its scripts gets a request twice. */
 	if (w->sent > 40 + (world.now - w->round_began) / USEC_SEC)
 		breach("requests", "c%d sent n%d %d requests in round %u", running->id, m->node,
 			w->sent, round);
 	if (is_of_waiter(r->op))
 		client_chats(running);
+	if (r->op == OP_ACQUIRE)
+		check_asked_once(w, m->node, round);
 	m->place = ++w->queued;
 	/* Requests in one packet arrive at once. */
 	w->serve_at =
@@ -488,6 +501,7 @@ void net_begin_session(int client)
 {
 	for (int i = 0; i < SIM_NODES; i++) {
 		world.wire[client][i].yes_round = world.wire[client][i].round = 0;
+		world.wire[client][i].asked_round = 0;
 		world.wire[client][i].settled_at = 0;
 	}
 }

@@ -281,6 +281,9 @@ struct wire {
 	usec round_began;
 	int opened, sent;
 
+	/* The last attempt that asked the node in this session, and the connection. */
+	uint32_t asked_round, asked_on;
+
 	/* The last YES that the node gave in this session, whether it arrived or not. */
 	uint32_t yes_round;
 	usec yes_until; /* true time at which the key expires there */

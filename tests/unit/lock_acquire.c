@@ -26,6 +26,7 @@ enum fate {
 	FATE_SILENT, /* takes the request and never answers */
 	FATE_REFUSED, /* refuses the connection */
 	FATE_BLACK_HOLE, /* neither accepts nor refuses it */
+	FATE_LATE, /* accepts it after the others have answered, and grants the key */
 	FATES,
 };
 
@@ -36,10 +37,6 @@ struct play {
 	int order[NODES_MAX];
 	bool let_go_at_once; /* as soon as the lock is held, before the other nodes have answered */
 	int yes, no, absent;
-	int left_out; /* black holes, which were not asked, and might still connect */
-	bool again; /* they could make a quorum, so the lock waits for them; */
-	int grants; /* the nodes that grant the key in a second attempt */
-	bool asks_again; /* or a majority of yes: then it asks the others again, too */
 	bool failed;
 };
 
@@ -50,8 +47,6 @@ static enum verdict expected(const struct play *t)
 {
 	int quorum = t->nodes / 2 + 1, open = t->nodes - t->yes - t->no - t->absent;
 
-	if (t->again)
-		return OPEN;
 	if (t->yes >= quorum)
 		return HELD;
 	if (t->yes + t->no + open < quorum)
@@ -80,7 +75,7 @@ static void compare(struct play *t, const char *when)
 	if (t->failed || verdict(t) == expected(t))
 		return;
 	for (int i = 0; i < t->nodes; i++) {
-		fates[i] = "YFEBSRH"[t->fate[i]];
+		fates[i] = "YFEBSRHL"[t->fate[i]];
 		order[i] = (char)('0' + t->order[i]);
 	}
 	t->failed = true;
@@ -98,7 +93,7 @@ static void play_links(struct play *t)
 		if (t->fate[i] == FATE_REFUSED) {
 			t->absent++;
 			link_down(r, i, REASON_CONNECT);
-		} else if (t->fate[i] != FATE_BLACK_HOLE) {
+		} else if (t->fate[i] != FATE_BLACK_HOLE && t->fate[i] != FATE_LATE) {
 			link_up(r, i);
 		}
 		/* Without a majority, the lock waits briefly for the other nodes, for their
@@ -106,11 +101,7 @@ static void play_links(struct play *t)
 		if (expected(t) != NO_QUORUM)
 			compare(t, "connecting");
 	}
-	/* The grace, or the timeout if there is no majority. */
-	for (int n = 0; n < t->nodes; n++)
-		t->left_out += t->fate[n] == FATE_BLACK_HOLE;
-	t->absent += t->left_out;
-	if (lock_state(&r->lock) == LOCK_TRYING && sends(r, OP_ACQUIRE) == 0)
+	if (lock_state(&r->lock) == LOCK_TRYING && expected(t) == NO_QUORUM)
 		wait_until(r, r->up.wake_at);
 	compare(t, "connected");
 }
@@ -121,6 +112,7 @@ static void play_answer(struct play *t, int i)
 
 	switch (t->fate[i]) {
 	case FATE_YES:
+	case FATE_LATE:
 		t->yes++;
 		fake_reply(r, i, VOTE_YES);
 		break;
@@ -145,6 +137,7 @@ static void play_answer(struct play *t, int i)
 	}
 }
 
+/* Of the nodes that were asked and have not answered. */
 static void play_answers(struct play *t)
 {
 	struct rig *r = &t->rig;
@@ -153,16 +146,10 @@ static void play_answers(struct play *t)
 		int i = t->order[n];
 		bool told = expected(t) != OPEN;
 
-		if (r->fake[i].sends[OP_ACQUIRE] == 0 || t->fate[i] == FATE_SILENT)
+		if (r->fake[i].queued == 0 || r->fake[i].queue[0].op != OP_ACQUIRE ||
+			t->fate[i] == FATE_SILENT)
 			continue;
 		play_answer(t, i);
-		t->asks_again |= expected(t) == BUSY && t->left_out > 0 &&
-				 t->nodes - t->no - t->absent + t->left_out >= t->nodes / 2 + 1;
-		t->again |= t->asks_again ||
-			    (expected(t) == NO_QUORUM &&
-				    t->nodes - t->absent + t->left_out >= t->nodes / 2 + 1);
-		if (t->asks_again)
-			return;
 		/* A verdict stays. */
 		if (!told)
 			compare(t, "asking");
@@ -173,53 +160,37 @@ static void play_answers(struct play *t)
 	}
 }
 
-/* The second attempt. The black holes can be reached now. */
-static void play_second(struct play *t)
-{
-	struct rig *r = &t->rig;
-
-	compare(t, "asking");
-	for (int turns = 0; turns < 100 && lock_state(&r->lock) == LOCK_TRYING; turns++)
-		if (!serve(r))
-			wait_until(r, r->up.wake_at);
-	t->failed |= !CHECK(lock_state(&r->lock) != LOCK_TRYING);
-	t->failed |= !CHECK_INT(r->lock.stamp.attempt, 2);
-	t->failed |= !CHECK(verdict(t) == HELD || t->grants <= t->nodes / 2);
-}
-
 static bool play(struct play *t)
 {
 	struct rig *r = &t->rig;
 	int silent = 0, broken = 0;
 
-	t->yes = t->no = t->absent = t->left_out = t->grants = 0;
-	t->again = t->asks_again = t->failed = false;
+	t->yes = t->no = t->absent = 0;
+	t->failed = false;
 	start(r, t->nodes, 0);
 	for (int i = 0; i < t->nodes; i++) {
 		r->fake[i].holder = t->fate[i] == FATE_FOREIGN ? OUTSIDER : NO_HOLDER;
 		silent += r->fake[i].silent = t->fate[i] == FATE_SILENT;
 		broken += t->fate[i] == FATE_BREAK;
-		t->grants += t->fate[i] == FATE_YES || t->fate[i] == FATE_BLACK_HOLE;
 	}
 	play_links(t);
-	if (lock_state(&r->lock) == LOCK_TRYING)
+	if (lock_state(&r->lock) == LOCK_TRYING) {
 		play_answers(t);
-	if (t->asks_again) {
-		play_second(t);
-	} else if (lock_state(&r->lock) == LOCK_TRYING && r->lock.attempt.rivals.retry_at == 0) {
+		for (int i = 0; i < t->nodes; i++)
+			if (t->fate[i] == FATE_LATE && r->fake[i].link == LINK_OPENING)
+				link_up(r, i);
+		play_answers(t);
+	}
+	if (lock_state(&r->lock) == LOCK_TRYING && r->lock.attempt.rivals.retry_at == 0) {
 		CHECK(r->up.wake_at <= r->now + NODE_TIMEOUT);
 		pass(r, NODE_TIMEOUT);
 		t->absent = t->nodes - t->yes - t->no;
-		silent += t->again;
-		t->again = false;
 		compare(t, "at the time-out");
 	}
 	finish(r);
-	t->failed |= !CHECK(r->lock.attempt.rivals.retries > 0 ||
-			    sends(r, OP_ACQUIRE) <= t->nodes * (t->asks_again ? 2 : 1));
-	t->failed |=
-		!CHECK(silent > 0 || t->asks_again ||
-			lock_unreleased(&r->lock, &(usec){0}) <= (verdict(t) == HELD ? broken : 0));
+	t->failed |= !CHECK(r->lock.attempt.rivals.retries > 0 || sends(r, OP_ACQUIRE) <= t->nodes);
+	t->failed |= !CHECK(silent > 0 || lock_unreleased(&r->lock, &(usec){0}) <=
+						  (verdict(t) == HELD ? broken : 0));
 	t->failed |= !CHECK_INT(left_behind(r), 0);
 	if (t->failed)
 		unit_check(false, __FILE__, __LINE__, "%d nodes, fates %d %d %d %d %d %d %d",

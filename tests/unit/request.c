@@ -96,7 +96,7 @@ TEST(request_acquire_and_repair)
 	struct request r;
 
 	request_script(&r, OP_ACQUIRE, &some_lock, &args);
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "30000", " 0 0 0 0 1   0123");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "30000", " 0 0 0 0 0 1   0123");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 	CHECK_INT(r.op, OP_ACQUIRE);
 	CHECK_INT(r.keys, 1);
@@ -105,6 +105,7 @@ TEST(request_acquire_and_repair)
 		.is_shared = true,
 		.is_fair = true,
 		.wants_fence = true,
+		.began = 1700000000000000,
 		.reserve_time = 50 * USEC_MSEC,
 		.waiter = {.id = "r12", .woken_by = "4567", .key = 2, .overrides = true},
 		.guard = some_guard,
@@ -114,7 +115,7 @@ TEST(request_acquire_and_repair)
 			.token = "t"},
 		&args);
 	EXPECT_SCRIPT(&r, "3", "a", "b", "c", "t", "3153600000000",
-		"so 0 40000 1700000000000001 50 3 r12 4567 ");
+		"so 0 40000 1700000000000001 1700000000000000 50 3 r12 4567 ");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 	CHECK_INT(r.op, OP_REPAIR);
 	CHECK_INT(r.keys, 3);
@@ -122,7 +123,7 @@ TEST(request_acquire_and_repair)
 	args.wants_record = args.never_shortens = true;
 	args.flag = FLAG_LEAVES;
 	request_script(&r, OP_ACQUIRE, &some_lock, &args);
-	CHECK_TEXT(r.argv[6], "sfonr 0 40000 1700000000000001 50 3 r12 4567 0123");
+	CHECK_TEXT(r.argv[6], "sfonr 0 40000 1700000000000001 1700000000000000 50 3 r12 4567 0123");
 	request_script(&r, OP_EXTEND, &some_lock, &args);
 	CHECK_TEXT(r.argv[6], "sk 0");
 	request_script(&r, OP_HAND_OFF, &some_lock, &args);
@@ -130,10 +131,10 @@ TEST(request_acquire_and_repair)
 	/* The time of day is for the restart guard, and for the number. */
 	args.guard.quarantine = 0;
 	request_script(&r, OP_ACQUIRE, &some_lock, &args);
-	CHECK_TEXT(r.argv[6], "sfonr 0 0 1700000000000001 50 3 r12 4567 0123");
+	CHECK_TEXT(r.argv[6], "sfonr 0 0 0 1700000000000000 50 3 r12 4567 0123");
 	args.wants_fence = false;
 	request_script(&r, OP_ACQUIRE, &some_lock, &args);
-	CHECK_TEXT(r.argv[6], "sfor 0 0 0 50 3 r12 4567 0123");
+	CHECK_TEXT(r.argv[6], "sfor 0 0 0 0 50 3 r12 4567 0123");
 }
 
 TEST(request_of_a_holder)
@@ -177,7 +178,7 @@ TEST(request_to_hand_off)
 					       .keep = 86400 * USEC_SEC}});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", " 0 0 1234 86400000 0 0 0   1 0 17 ann");
 	request_script(&r, OP_ACQUIRE, &some_lock, &(struct request_args){.wants_record = true});
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "r 0 0 0 0 1   0123");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "r 0 0 0 0 0 1   0123");
 	request_script(&r, OP_HAND_OFF, &some_lock,
 		&(struct request_args){
 			.reserve_time = 50 * USEC_MSEC,

@@ -250,33 +250,6 @@ TEST(rivals_retry_within_three_node_timeouts)
 	CHECK(lock_is_pausing(&r.lock));
 }
 
-/* The other client tries twice: n1 still has the token of its first attempt, which it undoes then.
- * Each of both would take the other for the first. */
-TEST(a_rival_that_tries_twice_asks_again_before_it_gives_way)
-{
-	struct rig r;
-
-	start(&r, 3, 0);
-	link_up(&r, 0);
-	link_up(&r, 1);
-	wait_until(&r, BEGIN + 200);
-	votes(&r, "AY");
-	votes(&r, "GY");
-	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
-	link_up(&r, 2);
-	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
-	reply_with(&r, 0, told(VOTE_YES, "", 0));
-	reply_with(&r, 1, told(VOTE_FOREIGN, SMALLER ":first", HELD_FOR));
-	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":c", HELD_FOR));
-	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
-	wait_until(&r, r.up.wake_at);
-	CHECK_INT(sends(&r, OP_ACQUIRE), 7);
-	/* It gives way to the same rival. */
-	reply_with(&r, 1, told(VOTE_FOREIGN, SMALLER ":second", HELD_FOR));
-	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":c", HELD_FOR));
-	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
-}
-
 TEST(a_client_that_gives_up_hands_off)
 {
 	struct rig r;

@@ -1,5 +1,5 @@
 -- fence: fencing numbers.
--- raise() uses `quarantine` and `wall` (the client's time of day in microseconds).
+-- raise() uses `quarantine` and `began` (the client's time of day in microseconds when its attempt began).
 --
 -- The counter is raised before the key is set, so that a user without the right to the counter does
 -- not take the key. The counter does not expire. Several keys share one number, above the counter of each.
@@ -54,5 +54,5 @@ local function raise()
 	if span == 0 or span > SKEW_MAX_MS * 1000 then
 		span = SKEW_MAX_MS * 1000
 	end
-	return write_number(max(last + 1, min(max(wall, node_us - span), node_us + span)))
+	return write_number(max(last + 1, min(max(began, node_us - span), node_us + span)))
 end

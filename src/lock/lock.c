@@ -149,6 +149,9 @@ static void take_reply(struct step *s, const struct event *ev)
 	reply = &b->reply;
 	if (reply->run_id[0])
 		tally_identify(&lock->tally, ev->node, reply->run_id);
+	/* Each attempt has a new token, and tells it to a node once. */
+	if (ev->op == OP_ACQUIRE && reply->vote == VOTE_YES && reply->is_partial)
+		tally_note_copy(&lock->tally, ev->node);
 	/* Only the first reply in this round is a vote: not one to an earlier round, not a late
 	 * one, and not that of a repair, which would let a lock that a majority forgot confirm
 	 * itself. */

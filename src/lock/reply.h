@@ -114,7 +114,7 @@ struct reply {
 			      is that of OP_DELETE: the key is deleted, and no waiter is woken */
 	bool is_cut; /* SCAN: the page was too long */
 	bool is_unguarded; /* the node cannot tell whether it forgot keys */
-	bool is_partial; /* no YES, but at least one of the keys is ours */
+	bool is_partial; /* before the request, at least one of the keys was ours */
 	bool has_record; /* ACQUIRE with wants_record, YES: the node has a record; it is in `text`
 			  */
 	usec record_age; /* and it says that its run started so long ago, by the node's clock;

@@ -40,6 +40,12 @@ void tally_identify(struct tally *t, int node, const char *run_id)
 		}
 }
 
+void tally_note_copy(struct tally *t, int node)
+{
+	if (t->duplicate[0] < 0)
+		t->duplicate[0] = t->duplicate[1] = node;
+}
+
 void tally_set_absent(struct tally *t, int node, const struct reply *reply)
 {
 	struct ballot *b = &t->ballot[node];
@@ -88,7 +94,7 @@ int tally_yes(const struct tally *t)
 
 	for (int i = 0; i < t->nodes; i++) {
 		const struct ballot *b = &t->ballot[i];
-		bool again = false;
+		bool again = t->duplicate[0] == i && t->duplicate[1] == i;
 
 		for (int j = 0; j < i && b->run_id[0]; j++)
 			again |= t->ballot[j].vote == VOTE_YES &&

@@ -28,7 +28,8 @@ struct ballot {
 
 struct tally {
 	int nodes; /* configured, 1..NODES_MAX */
-	int duplicate[2]; /* two nodes that are one server; -1: none */
+	int duplicate[2]; /* two nodes that are one server; the same node twice: the other one is
+			     not known; -1: none */
 	usec began; /* when the round began, before its first byte was sent */
 	usec enough_at; /* when tally_grace_is_over() was first called with `enough`; 0: not yet */
 	struct ballot ballot[NODES_MAX];
@@ -52,6 +53,10 @@ void tally_set_absent(struct tally *t, int node, const struct reply *reply);
 
 /* Remembers which server answered; sets duplicate[] if another node is the same server. */
 void tally_identify(struct tally *t, int node, const char *run_id);
+
+/* The node had our new token before it was asked: it is the server of another node, or gets its
+ * data. */
+void tally_note_copy(struct tally *t, int node);
 
 /* More than half of the configured nodes. */
 static inline int tally_quorum(const struct tally *t)

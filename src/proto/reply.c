@@ -287,7 +287,7 @@ static struct reply read_script(enum op op, const struct resp *resp)
 		memcpy(a.run_id, items.run_id->text, items.run_id->len + 1);
 	a.key = (int)number[REPLY_KEY] - 1;
 	a.waiters = (unsigned)number[REPLY_WAITERS];
-	a.is_partial = a.vote != VOTE_YES && number[REPLY_PARTIAL];
+	a.is_partial = number[REPLY_PARTIAL];
 	a.is_shared = number[REPLY_SHARED];
 	a.is_unguarded = number[REPLY_UNGUARDED];
 	a.fence = number[REPLY_FENCE];

@@ -24,7 +24,7 @@
 #define REPLY_RUN_ID 5 /* of the server, a text; by default empty: not told */
 #define REPLY_KEY 6 /* the index of the key that the reply is about, from 1; by default 1 */
 /* The default of the others is 0. */
-#define REPLY_PARTIAL 7 /* 1: the client holds at least one of the keys */
+#define REPLY_PARTIAL 7 /* 1: the client had at least one of the keys before the request */
 #define REPLY_SHARED 8 /* 1: readers hold the key */
 #define REPLY_UNGUARDED 9 /* 1: the node cannot tell whether it forgot keys */
 #define REPLY_FENCE 10 /* the fencing number; 0: none */

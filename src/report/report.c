@@ -69,7 +69,10 @@ const char *report_duplicate(
 {
 	struct line l = line_begin(dst);
 
-	if (t->duplicate[0] >= 0)
+	if (t->duplicate[0] >= 0 && t->duplicate[0] == t->duplicate[1])
+		line_add(&l, "node '%s' is the same server as another one, or gets its data",
+			nodes->node[t->duplicate[0]].label);
+	else if (t->duplicate[0] >= 0)
 		line_add(&l, "nodes '%s' and '%s' are the same server",
 			nodes->node[t->duplicate[0]].label, nodes->node[t->duplicate[1]].label);
 	return dst;

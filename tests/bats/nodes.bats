@@ -386,6 +386,20 @@ loses_it_on() {
 	[[ "$output" == *"is named twice"* ]]
 }
 
+@test "a second name of a server is noticed without its run id, too" {
+	for i in 1 2; do node $i acl setuser default -info > "$T/set"; done
+	"$REDLOCK_BUILD/tools/proxy" "$T/alias.sock" "$T/1.sock" > "$T/ready" 3>&- &
+	also_end $!
+	eventually test -s "$T/ready"
+	patiently
+	run redlock run -n -k job --nodes "unix://$T/1.sock unix://$T/none.sock unix://$T/alias.sock" -- echo never
+	[ "$status" -eq 78 ]
+	[[ "$output" == *"redlock: node 'unix://$T/"*".sock' is the same server as another one, or gets its data"* ]]
+	eventually held_on job 0
+	# three names of three servers are no such case, although each has the key of this client
+	redlock run -k job -- true
+}
+
 @test "a password, an ACL user, a database; and each of them wrong" {
 	patiently
 	export REDLOCK_RESTART_GUARD=off # in that database they are new

@@ -511,9 +511,6 @@ TEST(answer_about_several_keys)
 	a = reply_read(OP_EXTEND, &r);
 	CHECK(a.is_shared && a.is_partial && !a.is_unguarded);
 	CHECK_INT(a.key, 15);
-	/* A client that holds all keys holds no part. */
-	set_number(&r, REPLY_CODE, CODE_YES);
-	CHECK(!reply_read(OP_EXTEND, &r).is_partial);
 }
 
 TEST(answer_good)

@@ -184,7 +184,7 @@ TEST(of_readers_and_writers_that_split_the_votes_a_writer_retries)
 }
 
 /* The delay grows: a holder on unreachable nodes costs a node timeout, and few requests. */
-TEST(rivals_retry_for_three_node_timeouts_and_then_hand_off)
+TEST(rivals_retry_for_two_node_timeouts_and_then_hand_off)
 {
 	struct rig r;
 	int asked = 0;
@@ -197,7 +197,7 @@ TEST(rivals_retry_for_three_node_timeouts_and_then_hand_off)
 		reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
 		reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	}
-	CHECK(r.now >= BEGIN + 3 * NODE_TIMEOUT && r.now <= BEGIN + NODE_TIMEOUT * 13 / 4);
+	CHECK(r.now >= BEGIN + 2 * NODE_TIMEOUT && r.now <= BEGIN + NODE_TIMEOUT * 9 / 4);
 	CHECK(asked >= 3 && asked <= 20);
 	/* The rivals gave way to us: they wait for a wake-up. */
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
@@ -220,7 +220,7 @@ TEST(rivals_retry_for_three_node_timeouts_and_then_hand_off)
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
 }
 
-TEST(rivals_retry_within_three_node_timeouts)
+TEST(rivals_retry_within_two_node_timeouts)
 {
 	struct rig r;
 
@@ -232,7 +232,7 @@ TEST(rivals_retry_within_three_node_timeouts)
 	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
-	r.now = BEGIN + 3 * NODE_TIMEOUT;
+	r.now = BEGIN + 2 * NODE_TIMEOUT;
 	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
 	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));

@@ -30,6 +30,13 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	[ "$(tail -n 1 <<< "$all")" -le "$(($(date +%s) + 60))000000" ]
 }
 
+@test "all nodes get the time of the attempt: one round trip, whatever their counters are" {
+	set_counters 5 6 7
+	run redlock run -vv -k job --fence -- sh -c 'echo "number $REDLOCK_FENCE"'
+	[[ "$output" == *"number "* ]]
+	[[ "$output" != *" fence: "* ]]
+}
+
 @test "all nodes have the same counter: one round trip, and no node needs an update" {
 	set_counters "$(far 7)" "$(far 7)" "$(far 7)"
 	run redlock run -vv -k job --fence -- sh -c 'echo "number $REDLOCK_FENCE"'

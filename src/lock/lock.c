@@ -128,7 +128,7 @@ static void take_reply(struct step *s, const struct event *ev)
 
 	if (peer_lacks_script(s, ev)) {
 		if (is_current(lock, ev->round))
-			peer_send_whole(s, ev->node, ev->op);
+			peer_send_again(s, ev->node, ev->op, reply->reason == REASON_UNSURE);
 		return;
 	}
 	if (peer_queue_replied(s, ev))

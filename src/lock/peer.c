@@ -234,7 +234,10 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 {
 	struct peer *p = &s->lock->peer[ev->node];
 
-	if (!p->asked || !p->by_digest || !reply_lacks_script(ev->reply))
+	bool is_unsure = reply_is_absent(ev->reply, REASON_UNSURE);
+
+	if (!p->asked || !reply_lacks_script(ev->reply) ||
+		!(is_unsure ? p->resent_after == 0 : p->by_digest))
 		return false;
 	assert(!op_releases(ev->op)); /* only requests about the queue are sent after a release */
 	/* A waiter asks again by itself: then whole. */
@@ -243,14 +246,14 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 	return true;
 }
 
-void peer_send_whole(struct step *s, int node, enum op op)
+void peer_send_again(struct step *s, int node, enum op op, bool by_digest)
 {
 	struct peer *p = &s->lock->peer[node];
 	usec began = p->due + p->connecting - s->lock->policy.node_timeout;
 
 	assert(!peer_in_flight(p));
-	p->resent_after = s->now - began;
-	send_request(s, node, op, false);
+	p->resent_after = usec_max(s->now - began, 1);
+	send_request(s, node, op, by_digest && goes_by_digest(s->lock, p, op));
 }
 
 int peer_queue_node(const struct lock *lock, int key)
@@ -285,6 +288,7 @@ struct action *peer_queue(struct step *s, int node, enum op op, int key)
 	/* A release in flight is answered first: the request has all its time. */
 	p->due = s->now + s->lock->policy.node_timeout;
 	p->late = false;
+	p->resent_after = 0;
 	p->asked = op;
 	return a;
 }
@@ -307,8 +311,8 @@ static bool is_clean_no(const struct reply *reply)
 {
 	return reply->vote == VOTE_GONE || reply->vote == VOTE_FOREIGN ||
 	       (reply->vote == VOTE_ABSENT &&
-		       (reply->reason == REASON_QUARANTINE || reply->reason == REASON_SKEWED ||
-			       reply->reason == REASON_COUNTER));
+		       (reply->changed_nothing || reply->reason == REASON_QUARANTINE ||
+			       reply->reason == REASON_SKEWED || reply->reason == REASON_COUNTER));
 }
 
 /* A request that sets the holder's key was unanswered when its connection broke: the node may carry

@@ -4,7 +4,7 @@
  *
  *	peer_open()       connects; EV_LINK_* lead to peer_link_event()
  *	peer_send()       a request needs peer_is_ready(); a release may follow it on the connection
- *	peer_lacks_script()  EV_REPLY: peer_send_whole() may follow
+ *	peer_lacks_script()  EV_REPLY: peer_send_again() may follow
  *	peer_queue()      a request about a queue may also follow a release
  *	peer_replied()    EV_REPLY: the reply to the oldest request on the connection
  *	peer_overdue()    EV_TIME: gives up connections and votes that take longer than the time-out
@@ -52,8 +52,8 @@ struct peer {
 	bool watches, overrides; /* and has these flags of its action */
 	bool no_digests; /* the node refused EVALSHA on this connection */
 	bool late; /* in flight for longer than the node time-out */
-	usec resent_after; /* the node did not know the script, and the request was sent whole so
-			      much later; 0: it was not */
+	usec resent_after; /* the request was sent again, so much later (peer_send_again()); 0: it
+			      was not */
 	usec due; /* when the request becomes late, unless the reply arrives earlier */
 	usec usual; /* how long the node took to answer: the last time, or half of the time before
 		     */
@@ -135,13 +135,13 @@ void peer_send(struct step *s, int node, enum op op);
 /* Sends the request of an attempt: OP_ACQUIRE, or OP_LOOK. */
 void peer_ask(struct step *s, int node, enum op op, bool watches, bool overrides);
 
-/* EV_REPLY: returns true if the node does not know the script by its digest. Then it has done
- * nothing: the request is no longer in flight, and its release, if it has one, stays pending. */
+/* EV_REPLY: returns true if the node does not know the script by its digest, or was not sure of the
+ * user. Then it has done nothing: the request is no longer in flight, and its release, if it has
+ * one, stays pending. */
 bool peer_lacks_script(struct step *s, const struct event *ev);
 
-/* Sends that request again, whole; never after its release, which would be carried out before it.
- */
-void peer_send_whole(struct step *s, int node, enum op op);
+/* Sends that request again, once; never after its release, which would be carried out before it. */
+void peer_send_again(struct step *s, int node, enum op op, bool by_digest);
 
 /* The queue node of a key: the first node in policy.order that answers, as far as this attempt
  * tells; -1: none. */

@@ -24,7 +24,8 @@ bool op_releases(enum op op)
 bool reply_lacks_script(const struct reply *a)
 {
 	return a->vote == VOTE_ABSENT &&
-	       (a->reason == REASON_NO_SCRIPT || a->reason == REASON_NO_DIGESTS);
+	       (a->reason == REASON_NO_SCRIPT || a->reason == REASON_NO_DIGESTS ||
+		       a->reason == REASON_UNSURE);
 }
 
 struct reply reply_absent(enum reason reason, const char *detail)
@@ -79,6 +80,7 @@ static bool is_permanent(enum reason reason)
 	case REASON_SKEWED:
 	case REASON_COUNTER:
 	case REASON_NO_SCRIPT:
+	case REASON_UNSURE:
 	case REASON_NO_DIGESTS:
 		break;
 	}

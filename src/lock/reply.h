@@ -74,6 +74,7 @@ enum reason {
 	REASON_SKEWED, /* its clock is off by pttl; detail: "ahead" or "behind" */
 	REASON_COUNTER, /* the fencing number cannot be raised; detail: the counter's key */
 	REASON_NO_SCRIPT, /* the request was sent by digest, and nothing was done */
+	REASON_UNSURE, /* the request had FLAG_UNSURE, and nothing was done */
 	REASON_NO_DIGESTS, /* the same, and so it will be with every digest; detail: the server's
 			      words */
 	REASON_GARBAGE, /* not the protocol, or not a reply of our scripts */
@@ -96,6 +97,7 @@ struct reply {
 				      reply, or an array's last item; SCAN: the cursor of the next
 				      page, shorter than RUN_ID_MAX; "0": no more pages */
 	char run_id[RUN_ID_MAX]; /* the id of the server process; "": the server does not tell */
+	bool changed_nothing; /* ABSENT: the node has done nothing, or it was taken back */
 	bool is_permanent; /* ABSENT: waiting does not help, although that is not so of every reply
 			      with this reason */
 	bool is_reserved; /* FOREIGN: the key is free, but reserved for another waiter; or it is
@@ -128,7 +130,8 @@ struct reply {
 		       */
 };
 
-/* The node did not know the script by its digest, or refused EVALSHA: nothing was done. */
+/* The node did not know the script by its digest, refused EVALSHA, or was not sure of the user:
+ * nothing was done, and the request can be sent again. */
 bool reply_lacks_script(const struct reply *a);
 
 /* A reply that says VOTE_ABSENT, for a node without a clean answer; detail may be NULL. */

@@ -42,6 +42,9 @@
 /* Redis reads this many bytes of a connection at once (PROTO_IOBUF_LEN). */
 #define SERVER_READ_BYTES ((size_t)16 * 1024)
 
+/* The most keys of an early request: it has ten words. */
+#define EARLY_KEYS_MAX 4
+
 /* The time that a busy server may take to read the last request. */
 #define LAST_REQUEST_TIME USEC_SEC
 
@@ -226,8 +229,10 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 	c->out_len = c->out_sent = 0;
 	c->blocked = false;
 	c->reader = NULL;
-	c->has_resp3 = c->is_within_reply = false;
-	c->pending_count = 0;
+	c->has_resp3 = c->is_within_reply = c->is_refused = false;
+	c->pending_count = c->logins = 0;
+	c->held_from = SIZE_MAX;
+	c->deletion = NULL;
 	c->resp.page = NULL;
 	c->resp.is_whole = false;
 }
@@ -248,8 +253,11 @@ static void drop(struct conn *c)
 	c->out = NULL;
 	c->out_len = c->out_sent = 0;
 	c->blocked = c->is_half_read = false;
-	c->has_resp3 = c->is_within_reply = false;
-	c->pending_count = 0;
+	c->has_resp3 = c->is_within_reply = c->is_refused = false;
+	c->pending_count = c->logins = 0;
+	c->held_from = SIZE_MAX;
+	free(c->deletion);
+	c->deletion = NULL;
 }
 
 static void fail(struct conn *c, enum reason reason, const char *detail)
@@ -273,23 +281,38 @@ static void fail_by_errno(struct conn *c)
 	}
 }
 
+static bool append_bytes(struct conn *c, const char *bytes, size_t len)
+{
+	char *grown = realloc(c->out, c->out_len + len);
+
+	if (grown) {
+		memcpy(grown + c->out_len, bytes, len);
+		c->out = grown;
+		c->out_len += len;
+	}
+	return grown != NULL;
+}
+
+/* Returns the bytes of a command, which the caller frees; NULL: no memory. */
+static char *format(const struct request *r, size_t *len)
+{
+	char *text;
+	const char **argv = (const char **)r->argv;
+	long long n = redisFormatCommandArgv(&text, r->argc, argv, r->len); /* int in hiredis 0 */
+
+	*len = (size_t)n;
+	return n < 0 ? NULL : text;
+}
+
 /* Appends a command to the output buffer. */
 static bool append(struct conn *c, const struct request *r)
 {
-	char *text, *grown;
-	const char **argv = (const char **)r->argv;
-	long long len = redisFormatCommandArgv(&text, r->argc, argv, r->len); /* int in hiredis 0 */
+	size_t len;
+	char *text = format(r, &len);
+	bool ok = text && append_bytes(c, text, len);
 
-	if (len < 0)
-		return false;
-	grown = realloc(c->out, c->out_len + (size_t)len);
-	if (grown) {
-		memcpy(grown + c->out_len, text, (size_t)len);
-		c->out = grown;
-		c->out_len += (size_t)len;
-	}
 	free(text);
-	return grown != NULL;
+	return ok;
 }
 
 static bool append_login_command(
@@ -299,6 +322,7 @@ static bool append_login_command(
 
 	request_command(&r, (const char *const[]){word, a, b, NULL});
 	c->pending[c->pending_count++] = (struct pending){.login = login};
+	c->logins++;
 	return append(c, &r);
 }
 
@@ -400,7 +424,7 @@ static void go_up(struct conn *c)
 	c->next_address--;
 }
 
-/* The connection can carry commands. AUTH and SELECT come first. */
+/* The connection can carry commands. AUTH and SELECT come first; requests wait for INFO only. */
 static void established(struct conn *c)
 {
 	c->answers = c->addresses->answers;
@@ -417,7 +441,7 @@ static void established(struct conn *c)
 		return;
 	}
 	c->state = CONN_LOGIN;
-	if (c->pending_count == 0)
+	if (!may_be_replica(c))
 		go_up(c);
 	flush(c);
 }
@@ -581,9 +605,11 @@ static void leave_replica(struct conn *c, const struct reply *why)
 
 static void flush(struct conn *c)
 {
-	while (c->out_sent < c->out_len) {
+	size_t end = c->out_len < c->held_from ? c->out_len : c->held_from;
+
+	while (c->out_sent < end) {
 		const char *rest = c->out + c->out_sent;
-		size_t len = c->out_len - c->out_sent;
+		size_t len = end - c->out_sent;
 		ssize_t n = c->tls ? tls_send(c->tls, rest, len)
 				   : send(c->fd, rest, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -602,7 +628,8 @@ static void flush(struct conn *c)
 		}
 		c->out_sent += (size_t)n;
 	}
-	c->out_len = c->out_sent = 0;
+	if (c->out_sent == c->out_len)
+		c->out_len = c->out_sent = 0;
 }
 
 static bool is_local(const struct conn *c)
@@ -659,6 +686,28 @@ static bool needs_name(enum op op)
 	       op == OP_JOIN || op == OP_LOOK;
 }
 
+bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure)
+{
+	*is_unsure = c->logins > 0 && c->pending[0].login == LOGIN_AUTH;
+	return c->logins > 0 && c->held_from == SIZE_MAX && keys <= EARLY_KEYS_MAX;
+}
+
+/* Before AUTH and SELECT are answered, an early request is sent, and later ones are held back. */
+static bool hold_back(struct conn *c, const struct request *r, size_t queued)
+{
+	struct request deletion;
+
+	if (c->logins == 0)
+		return true;
+	if (!r->is_early) {
+		c->held_from = queued < c->held_from ? queued : c->held_from;
+		return true;
+	}
+	request_delete(&deletion, r);
+	c->deletion = format(&deletion, &c->deletion_len);
+	return c->deletion != NULL;
+}
+
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
 	bool is_at_work = c->pending_count > 0 && is_local(c);
@@ -672,7 +721,7 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	if (c->pending_count == CONN_PENDING_MAX ||
 		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) ||
 		(r->watches && !append_watch(c, &extra)) || !append(c, r) ||
-		(is_backed && !append_deletion(c, r))) {
+		(is_backed && !append_deletion(c, r)) || !hold_back(c, r, queued)) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
@@ -682,6 +731,7 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 		.extra = extra,
 		.is_watched = r->watches,
 		.deletion = is_backed ? DELETION_SENT : DELETION_NONE,
+		.is_early = r->is_early && c->logins > 0,
 		.len = c->out_len - queued,
 		.round = round,
 		.sent_at = now};
@@ -711,8 +761,8 @@ short conn_wants(const struct conn *c)
 /* Does the oldest request wait for the answer to a lookup? */
 static bool awaits_name(const struct conn *c)
 {
-	return c->state == CONN_UP && c->pending_count > 0 && needs_name(c->pending[0].op) &&
-	       clock_now() < addresses_due(c->addresses);
+	return c->state == CONN_UP && c->pending_count > 0 && c->logins == 0 &&
+	       needs_name(c->pending[0].op) && clock_now() < addresses_due(c->addresses);
 }
 
 usec conn_due(const struct conn *c)
@@ -739,7 +789,7 @@ static void closed_by_node(struct conn *c, const char *how)
 {
 	if (!c->has_received && !c->node->is_tls && c->node->kind == NODE_TCP)
 		how = "without a reply, as a TLS port does; TLS needs rediss://";
-	else if (c->state == CONN_LOGIN)
+	else if (c->logins > 0)
 		how = c->pending[0].login == LOGIN_AUTH     ? "instead of a reply to AUTH"
 		      : c->pending[0].login == LOGIN_SELECT ? "instead of a reply to SELECT"
 							    : "instead of a reply to INFO";
@@ -874,7 +924,14 @@ static bool take_reply(struct conn *c)
 	return object != NULL;
 }
 
-/* Without AUTH or SELECT, a script would run as another user, or in another database. */
+static void drop_login(struct conn *c)
+{
+	drop_oldest_pending(c);
+	c->logins--;
+}
+
+/* Without AUTH or SELECT, a script would run as another user, or in another database. Requests that
+ * were sent, or wait, get this answer (refuse_next()). */
 static void take_login_error(struct conn *c)
 {
 	struct reply said = is_error_reply(&c->resp) ? reply_read(OP_UNDO, &c->resp)
@@ -884,7 +941,11 @@ static void take_login_error(struct conn *c)
 	if (c->pending[0].login == LOGIN_AUTH)
 		reply_hide(&said, current_password(c->node, read));
 	explicit_bzero(read, sizeof(read));
-	drop(c);
+	said.changed_nothing = true;
+	drop_login(c);
+	c->is_refused = c->pending_count > c->logins;
+	if (!c->is_refused)
+		drop(c);
 	c->failure = said;
 }
 
@@ -906,34 +967,76 @@ static bool is_replica(const struct resp *resp)
 	       strstr(resp->item[0].text, "role:slave");
 }
 
+static bool is_talking(const struct conn *c)
+{
+	return c->state == CONN_LOGIN || c->state == CONN_UP;
+}
+
 /* When AUTH, SELECT and INFO have been answered, requests may follow. */
 static void take_login_reply(struct conn *c)
 {
 	const struct reply replica = reply_absent(REASON_READONLY, NULL);
 
-	while (c->state == CONN_LOGIN && take_reply(c)) {
-		if (c->pending[0].login == LOGIN_ROLE && is_replica(&c->resp)) {
+	while (is_talking(c) && c->logins > 0 && !c->is_refused && take_reply(c)) {
+		bool is_role = c->pending[0].login == LOGIN_ROLE;
+
+		if (is_role && is_replica(&c->resp)) {
 			leave_replica(c, &replica);
 			return;
 		}
-		if (c->pending[0].login == LOGIN_ROLE && may_be_master(&c->resp)) {
-			drop_oldest_pending(c);
-			go_up(c);
-			return;
-		}
-		if (c->resp.is_array || c->resp.item[0].type != RESP_STATUS) {
+		if (!(is_role && may_be_master(&c->resp)) &&
+			(c->resp.is_array || c->resp.item[0].type != RESP_STATUS)) {
 			take_login_error(c);
 			return;
 		}
-		drop_oldest_pending(c);
-		if (c->pending_count == 0)
+		drop_login(c);
+		if (c->logins > 0)
+			continue;
+		free(c->deletion);
+		c->deletion = NULL;
+		c->held_from = SIZE_MAX;
+		if (c->state == CONN_LOGIN)
 			go_up(c);
+		flush(c);
 	}
 }
 
-static bool is_talking(const struct conn *c)
+/* Behind an AUTH that failed, the server may have run the early request as another user. */
+static void delete_early(struct conn *c)
 {
-	return c->state == CONN_LOGIN || c->state == CONN_UP;
+	c->pending[0].is_early = false;
+	if (read_answer(c, &c->pending[0]).vote != VOTE_YES)
+		return;
+	c->out_len = c->out_sent = 0;
+	c->held_from = SIZE_MAX;
+	c->pending[0].deletion = DELETION_COUNTS;
+	if (append_bytes(c, c->deletion, c->deletion_len))
+		flush(c);
+	else
+		fail(c, REASON_CLOSED, strerror(ENOMEM));
+}
+
+/* Returns true with the oldest request when nothing is left of it on the node; then the answer is
+ * the error of AUTH or SELECT. */
+static bool refuse_next(struct conn *c, struct pending *request, struct reply *reply)
+{
+	struct reply said = c->failure;
+
+	while (c->logins > 0 && take_reply(c))
+		drop_login(c);
+	if (c->logins == 0 && c->pending[0].is_early && take_reply(c))
+		delete_early(c);
+	if (c->state != CONN_UP || c->logins > 0 || c->pending[0].is_early ||
+		(c->pending[0].deletion == DELETION_COUNTS && !take_reply(c)))
+		return false;
+	*request = c->pending[0];
+	*reply = said;
+	drop_oldest_pending(c);
+	if (c->pending_count == 0) {
+		drop(c);
+		c->failure = said;
+	}
+	return true;
 }
 
 void conn_handle(struct conn *c, short revents)
@@ -1041,9 +1144,11 @@ static void check_name(struct conn *c)
 
 bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
+	if (c->is_refused)
+		return refuse_next(c, request, reply);
 	if (c->state == CONN_UP && c->addresses->is_name)
 		check_name(c);
-	if (awaits_name(c))
+	if (c->logins > 0 || awaits_name(c))
 		return false;
 	while (c->state == CONN_UP)
 		switch (take_push(c)) {
@@ -1111,6 +1216,8 @@ static void read_rest(const struct conn *c)
 void conn_close(struct conn *c)
 {
 	if (c->state == CONN_UP && (c->pending_count > 0 || c->out_len > 0)) {
+		/* Also a release that waits for the answer to AUTH. */
+		c->held_from = SIZE_MAX;
 		flush(c);
 		if (c->fd >= 0 && c->is_half_read && c->pending_count > 1)
 			await_reader(c);

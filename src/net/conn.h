@@ -13,8 +13,13 @@
  *       ^                      |            |           |        |
  *       +----------------------+------------+-----------+--------+
  *
- * The states HANDSHAKE (TLS) and LOGIN (AUTH, SELECT) are left out if the node needs neither. Every
- * error leads to DOWN, and `failure` has the reason.
+ * The states HANDSHAKE (TLS) and LOGIN (INFO) are left out if the node needs neither. Every error
+ * leads to DOWN, and `failure` has the reason.
+ *
+ * AUTH and SELECT go out at once, and the first attempt of a lock goes behind them before they are
+ * answered (conn_takes_early()): a round trip less. Other requests wait in `out` for the answers.
+ * If one of these is an error, all requests are answered with it: the node has changed nothing, or
+ * the connection has deleted the key again.
  *
  * A node whose name has several addresses of one family may be a master and its replicas: LOGIN
  * asks the server for its role, and an address of a replica leads to the next address. A node that
@@ -40,7 +45,7 @@ enum conn_state {
 	CONN_DOWN,
 	CONN_OPENING,
 	CONN_HANDSHAKE, /* connected; the TLS handshake follows */
-	CONN_LOGIN, /* the replies to AUTH, SELECT and INFO follow */
+	CONN_LOGIN, /* the reply to INFO follows, after those to AUTH and SELECT */
 	CONN_UP,
 };
 
@@ -61,10 +66,12 @@ enum deletion {
 
 struct pending {
 	enum login {
+		LOGIN_NONE,
 		LOGIN_AUTH,
 		LOGIN_SELECT,
 		LOGIN_ROLE, /* INFO: is the server a replica? */
-	} login; /* LOGIN */
+	} login;
+	bool is_early; /* sent before AUTH and SELECT were answered */
 	bool is_push; /* no request: a message arrived (conn.push) */
 	enum op op;
 	int keys; /* the number of keys in the request */
@@ -94,6 +101,11 @@ struct conn {
 			       1970; 0: unknown. DOWN: that of the last connection */
 	char *out;
 	size_t out_len, out_sent;
+	int logins; /* the first of the pending requests: AUTH, SELECT, INFO; */
+	size_t held_from; /* bytes of `out` from here on wait for the answers to these */
+	bool is_refused; /* one of these answers was an error: `failure` */
+	char *deletion; /* of the key of the early request; NULL: none was sent */
+	size_t deletion_len;
 	bool is_half_read; /* the server reads the last request later than the request before it */
 	bool blocked; /* the socket is full: a part of `out` waits for it */
 	void *reader; /* redisReader */
@@ -115,13 +127,18 @@ const char *conn_hiredis_version(void);
 /* The node and its addresses must outlive the connection. */
 void conn_init(struct conn *c, const struct node *node, struct addresses *addresses);
 
-/* Starts to connect, without waiting. Any state may follow; in DOWN, `failure` is set. A connection
- * is UP when AUTH and SELECT, if the node needs them, have been answered, because KeyDB closes a
- * connection that sends a script earlier. */
+/* Starts to connect, without waiting. Any state may follow; in DOWN, `failure` is set. */
 void conn_open(struct conn *c);
 
 /* Returns the reason to report if connecting takes too long: the missing step. */
 enum reason conn_late_reason(const struct conn *c);
+
+/* An OP_ACQUIRE of this client may be sent now, before AUTH or SELECT is answered; *is_unsure: AUTH
+ * is not answered. Behind a failed AUTH, a server may run the script as a user without a password,
+ * and a failed SELECT leaves the connection in another database: so the request has FLAG_UNSURE and
+ * the number of the database. KeyDB closes the connection if the request has more than ten words;
+ * and only a plain key can be deleted again. */
+bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure);
 
 /* Queues one request after the earlier ones and writes as much as the socket takes, unless
  * r->is_followed. With r->watches, the connection is switched to RESP3, and reply.is_watched tells

@@ -21,6 +21,7 @@ int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struc
 		return -1;
 	p->count = nodes->count;
 	p->next = p->looks = 0;
+	p->was_refused = false;
 	resolve_nodes(nodes, timeout, p->addresses);
 	for (int i = 0; i < p->count; i++) {
 		p->reported[i] = CONN_DOWN;
@@ -48,6 +49,7 @@ static bool link_changed(struct pool *p, int i, struct event *ev)
 	if (c->state == p->reported[i] || c->state == CONN_OPENING)
 		return false;
 	p->reported[i] = c->state;
+	p->was_refused |= c->state == CONN_DOWN && c->failure.changed_nothing;
 	p->reply = c->state == CONN_DOWN ? c->failure : reply_absent(conn_late_reason(c), NULL);
 	ev->kind = c->state == CONN_UP     ? EV_LINK_UP
 		   : c->state == CONN_DOWN ? EV_LINK_DOWN
@@ -63,6 +65,7 @@ static bool take_reply(struct pool *p, int i, struct event *ev)
 
 	if (p->reported[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->reply))
 		return false;
+	p->was_refused |= p->reply.changed_nothing;
 	ev->kind = request.is_push ? EV_WAKE : EV_REPLY;
 	ev->node = i;
 	ev->op = request.op;

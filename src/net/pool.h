@@ -25,6 +25,7 @@ struct pool {
 	int looks; /* at or after `until`, since the last EV_TIME */
 	struct reply reply; /* the reply to which the last event points */
 	usec took; /* EV_REPLY: the time since the request was sent */
+	bool was_refused; /* a node has refused AUTH or SELECT */
 	bool woken; /* pool_next() returned because wake_fd is readable */
 };
 

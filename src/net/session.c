@@ -67,8 +67,17 @@ static bool writes_token(enum op op)
 	return op == OP_ACQUIRE || op == OP_REPAIR || op == OP_EXPIRE;
 }
 
+/* Only the key of a lock that is neither shared nor watched can be deleted by its token alone. */
+static bool is_early(const struct session *s, const struct action *a, bool *is_unsure)
+{
+	return a->op == OP_ACQUIRE && !s->lock.policy.is_shared && !a->watches &&
+	       conn_takes_early(&s->pool.conn[a->node], s->keys->count, is_unsure) &&
+	       !(*is_unsure && s->pool.was_refused);
+}
+
 static void build_request(struct session *s, const struct action *a, struct request *r)
 {
+	bool is_unsure = false, goes_early = is_early(s, a, &is_unsure);
 	const struct lock *lock = &s->lock;
 	const struct policy *policy = &lock->policy;
 	const struct key_list queue_key = ONE_KEY(s->keys->key[a->key]);
@@ -89,6 +98,8 @@ static void build_request(struct session *s, const struct action *a, struct requ
 		.ttl = a->op == OP_EXPIRE ? lock->releasing.leave_for : policy->ttl,
 		.is_shared = policy->is_shared,
 		.is_fair = policy_obeys_queue(policy),
+		.is_unsure = goes_early && is_unsure,
+		.db = goes_early ? s->pool.conn[a->node].node->db : 0,
 		.wants_fence = policy->wants_fence,
 		.began = s->began,
 		.wants_record = policy->wants_record,
@@ -110,6 +121,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 		request_subscribe(r, queue_key.key[0], policy->limit, lock->waiter.id);
 	else
 		request_script(r, a->op, &ref, &args);
+	r->is_early = goes_early;
 }
 
 /* A release and the join that follows it go in one packet. */

@@ -262,6 +262,11 @@ static bool read_code(struct reply *a, const struct items *items)
 		/* A message shows this text as it is. */
 		a->reason = REASON_SKEWED;
 		return strcmp(text, "ahead of") == 0 || strcmp(text, "behind") == 0;
+	case CODE_UNSURE:
+		a->reason = REASON_UNSURE;
+		return true;
+	case CODE_NO_EVAL:
+		return true;
 	case CODE_COUNTER:
 		a->reason = REASON_COUNTER;
 		return true;
@@ -278,6 +283,9 @@ static struct reply read_script(enum op op, const struct resp *resp)
 
 	if (!read_items(&items, op, resp) || !read_code(&a, &items))
 		return reply_absent(REASON_GARBAGE, NULL);
+	if (number[REPLY_CODE] == CODE_NO_EVAL)
+		return reply_absent(REASON_NOPERM,
+			"NOPERM this user has no permissions to run the 'eval' command");
 	/* The id of a reservation. */
 	if (op == OP_JOIN && a.vote == VOTE_YES && items.text->len != TOKEN_ID_LEN)
 		return reply_absent(REASON_GARBAGE, NULL);

@@ -17,7 +17,7 @@ static void begin(struct request *r, enum op op)
 {
 	r->op = op;
 	r->keys = 1;
-	r->by_digest = r->is_followed = r->watches = false;
+	r->by_digest = r->is_followed = r->is_early = r->watches = false;
 	r->argc = 0;
 	r->used = 0;
 }
@@ -123,13 +123,17 @@ static void push_flags(struct request *r, const struct request_args *args)
 		{args->wants_record, FLAG_RECORD},
 		{args->never_shortens, FLAG_KEEPS},
 		{args->flag, args->flag},
+		{args->is_unsure, FLAG_UNSURE},
 	};
 	char text[sizeof(all) / sizeof(all[0]) + 1] = "", *to = text;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].is_set && strstr(scripts[r->op].flags, all[i].flag))
 			*to++ = all[i].flag[0];
-	push_text(r, "%s", text);
+	if (r->op == OP_ACQUIRE && args->db > 0)
+		push_text(r, "%s%d", text, args->db);
+	else
+		push_text(r, "%s", text);
 }
 
 static void push_argument(struct request *r, enum argument argument, const struct lock_ref *lock,
@@ -340,6 +344,7 @@ const char *reason_words(enum reason reason)
 		[REASON_QUARANTINE] = "is in quarantine",
 		[REASON_SKEWED] = "has another time of day",
 		[REASON_COUNTER] = "has a fencing counter that is no number, or at its limit",
+		[REASON_UNSURE] = "was not sure of the user",
 		[REASON_NO_SCRIPT] = "did not know the script",
 		[REASON_NO_DIGESTS] = "does not permit this user to use EVALSHA",
 		[REASON_TOO_LONG] = "answered at excessive length",

@@ -29,6 +29,7 @@ struct request {
 	enum op op;
 	int keys; /* how many keys a reply may be about */
 	bool by_digest; /* EVALSHA: the node may not know the script */
+	bool is_early; /* it may be sent before AUTH and SELECT are answered */
 	bool is_followed; /* the next request completes the packet */
 	bool watches; /* the keys that it reads are watched: PUSH_CHANGED */
 	int argc;
@@ -76,6 +77,8 @@ struct request_args {
 	usec ttl;
 	bool is_shared; /* as a reader */
 	bool is_fair; /* not ahead of waiters */
+	bool is_unsure; /* ACQUIRE: sent before AUTH is answered */
+	int db; /* ACQUIRE: sent before SELECT is answered: the database; 0: no */
 	bool wants_fence; /* ACQUIRE: raise the fencing number, */
 	usec began; /* with our time of day, since 1970, when the attempt began: so all nodes give
 		       the same number */
@@ -154,6 +157,11 @@ const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int limit);
 #define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
 #define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */
 #define FLAG_BREAKS "b" /* HAND_OFF: delete the key of any holder that has this value */
+
+#define FLAG_UNSURE "u" /* ACQUIRE, the last one: AUTH is not answered */
+
+/* After the flags of ACQUIRE: the database, if SELECT is not answered. */
+#define FLAGS_PATTERN "^(%a-)(" FLAG_UNSURE "?)(%d*)$"
 
 #define FLAG_DELETE "d" /* REVOKE: delete a structure at once */
 

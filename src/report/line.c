@@ -172,6 +172,7 @@ void line_problem(struct line *l, const struct reply *a, usec age)
 	case REASON_BUSY:
 	case REASON_MAXCLIENTS:
 	case REASON_NO_SCRIPT:
+	case REASON_UNSURE:
 	case REASON_TOO_LONG:
 	case REASON_ENDLESS:
 		break;

@@ -54,6 +54,7 @@ static const struct {
 	[REASON_SKEWED] = {"not-redis", false, false},
 	[REASON_COUNTER] = {"counter", false, true},
 	[REASON_NO_SCRIPT] = {"not-redis", false, false},
+	[REASON_UNSURE] = {"not-redis", false, false},
 	[REASON_NO_DIGESTS] = {"not-redis", false, false},
 	[REASON_TOO_LONG] = {"not-redis", true, false},
 	[REASON_ENDLESS] = {"not-redis", true, false},

@@ -70,7 +70,7 @@ const char *report_duplicate(
 	struct line l = line_begin(dst);
 
 	if (t->duplicate[0] >= 0 && t->duplicate[0] == t->duplicate[1])
-		line_add(&l, "node '%s' is the same server as another one, or gets its data",
+		line_add(&l, "'%s' is the same server as another node, or gets its data",
 			nodes->node[t->duplicate[0]].label);
 	else if (t->duplicate[0] >= 0)
 		line_add(&l, "nodes '%s' and '%s' are the same server",

@@ -100,8 +100,76 @@ through() {
 	REDLOCK_PASSWORD=maste7 works
 	REDLOCK_USERNAME=app works --password-file "$T/pass"
 	REDLOCK_USERNAME=app REDLOCK_NODES="unix://$T/proxy1?db=3 unix://$T/proxy2?db=3" works --restart-guard off --password-file "$T/pass"
+	REDLOCK_PASSWORD=maste7 works -k b -k c -k d -k e -k f
 	REDLOCK_PASSWORD=maste7 run -0 redlock status -v
 	REDLOCK_PASSWORD=maste7 run -0 redlock doctor
+}
+
+@test "AUTH and SELECT cost no round trip of their own" {
+	through --delay 300 --turns "$T/turns"
+	turns() {
+		: > "$T/turns"
+		works --restart-guard off "$@"
+		wc -c < "$T/turns"
+	}
+	for i in 1 2 3; do as_master $i acl setuser default nopass > "$T/acl"; done
+	REDLOCK_NODES="unix://$T/proxy1"
+	works # the server knows the scripts from now on
+	plain=$(turns)
+	[ "$(REDLOCK_PASSWORD=s3cret turns --username app)" = "$plain" ]
+	REDLOCK_NODES+="?db=3"
+	[ "$(turns)" = "$plain" ]
+	[ "$(REDLOCK_PASSWORD=s3cret turns --username app)" = "$plain" ]
+	# a user who cannot delete a key again is asked after AUTH
+	as_master 1 acl setuser app -del > "$T/acl"
+	run -0 redlock run --username app --password-file "$T/pass" --restart-guard off -n -k job -- echo done
+	[[ "$output" == *"done"*"denies permission"* ]]
+}
+
+@test "a wrong password where others need none: no key is left, and nobody gets the lock" {
+	for i in 1 2 3; do as_master $i acl setuser default nopass > "$T/acl"; done
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=wr0ng
+	# the default user may do all, or may not delete a key
+	for right in +@all -del; do
+		for i in 1 2 3; do node $i acl setuser default "$right" > "$T/acl"; done
+		mistaken
+		says 69 '' '*refuses the password (WRONGPASS *' run -n -k job --fence -- echo never
+		REDLOCK_NODES="unix://$T/1.sock?db=3" mistaken
+		for i in 1 2 3; do
+			[ "$(node $i exists job)" = 0 ]
+			[ "$(redis-cli -s "$T/$i.sock" -n 3 exists job)" = 0 ]
+		done
+	done
+	# what the default user may not do is not even tried
+	node 1 config resetstat > "$T/acl"
+	mistaken
+	node 1 info commandstats > "$T/stats"
+	file_has "$T/stats" '^cmdstat_evalsha:'
+	not file_has "$T/stats" '^cmdstat_set:'
+}
+
+@test "after one wrong password, the process sends AUTH alone" {
+	for i in 1 2 3; do as_master $i acl setuser default nopass +@all > "$T/acl"; done
+	in_background "$T/out" run -vv -k job --restart-guard off --username app --password-file <(echo wr0ng) --node-wait 1h -- true
+	refusals() { [ "$(grep -c "sock refuses the password" "$T/out")" -gt 9 ]; }
+	eventually refusals
+	kill $BG
+	for i in 1 2 3; do
+		node $i info commandstats > "$T/stats"
+		not file_has "$T/stats" '^cmdstat_set:calls=[^1]'
+	done
+}
+
+@test "SELECT fails: the script has changed no other database" {
+	for i in 1 2 3; do as_master $i acl setuser default nopass > "$T/acl"; done
+	for user in '' app; do
+		REDLOCK_USERNAME=$user REDLOCK_PASSWORD=${user:+s3cret} REDLOCK_NODES="unix://$T/1.sock?db=99" \
+			says 69 '' "*answered with an error (ERR DB index is out of range)*" run -n -k job --restart-guard off -- echo never
+		[ "$(node 1 exists job)" = 0 ]
+	done
+	REDLOCK_NODES="unix://$T/1.sock?db=3 unix://$T/2.sock?db=3 unix://$T/3.sock?db=3"
+	run -0 redlock run -n -k job --restart-guard off -- redis-cli -s "$T/1.sock" -n 3 exists job
+	[ "$output" = 1 ]
 }
 
 @test "a server that closes the connection instead of a reply to AUTH, or replies nothing: redlock reports it" {

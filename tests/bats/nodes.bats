@@ -394,7 +394,7 @@ loses_it_on() {
 	patiently
 	run redlock run -n -k job --nodes "unix://$T/1.sock unix://$T/none.sock unix://$T/alias.sock" -- echo never
 	[ "$status" -eq 78 ]
-	[[ "$output" == *"redlock: node 'unix://$T/"*".sock' is the same server as another one, or gets its data"* ]]
+	[[ "$output" == *"redlock: 'unix://$T/"*".sock' is the same server as another node, or gets its data"* ]]
 	eventually held_on job 0
 	# three names of three servers are no such case, although each has the key of this client
 	redlock run -k job -- true

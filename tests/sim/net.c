@@ -429,6 +429,15 @@ static bool is_of_waiter(enum op op)
 	return op == OP_SUBSCRIBE || op == OP_JOIN;
 }
 
+/* Some servers have not answered AUTH when the first request is sent. Not drawn. */
+bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure)
+{
+	const struct wire *w = wire_of(c);
+
+	*is_unsure = true;
+	return keys <= 4 && w->queued == 0 && (world.seed + w->id) % 4 == 0;
+}
+
 /* An attempt asks a node on one connection only: on the next one, the node may have forgotten its
  * vote. */
 static void check_asked_once(struct wire *w, int node, uint32_t round)

@@ -767,7 +767,8 @@ TEST(doctor_knows_all_that_scripts_call)
 			char name[32], tried[40], rule[40];
 			int len = (int)strspn(at += strlen("('"), "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 
-			if (len == 0 || at[len] != '\'')
+			/* SELECT: a user without that right fails when it connects. */
+			if (len == 0 || at[len] != '\'' || strncmp(at, "SELECT", 6) == 0)
 				continue;
 			snprintf(name, sizeof(name), "%.*s", len, at);
 			snprintf(tried, sizeof(tried), "('%s'", name);

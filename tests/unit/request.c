@@ -789,7 +789,7 @@ static void expect_garbage(const struct resp *r, int line)
 TEST(answer_malformed)
 {
 	static const int64_t codes[] = {
-		6, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
+		8, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
 	static const enum resp_type types[] = {
 		RESP_NIL, RESP_INTEGER, RESP_STRING, RESP_STATUS, RESP_ERROR};
 	struct resp good = script_reply(1, 1, "", ""), r;

@@ -2,7 +2,7 @@
 -- the keys leaves their queues. A client that must leave a key to a waiter wakes it, unless the key is
 -- reserved already.
 -- A repair passes the reservation of another client.
--- Flags: FLAG_SHARED, FLAG_FAIR, FLAG_OVERRIDE, FLAG_NUMBER and FLAG_RECORD (proto/request.h).
+-- Flags: FLAG_SHARED, FLAG_FAIR, FLAG_OVERRIDE, FLAG_NUMBER, FLAG_RECORD and FLAG_UNSURE (proto/request.h).
 
 -- include parts/keys.lua
 -- arguments
@@ -14,7 +14,16 @@
 -- take the keys of a node that knows this script, and not release them. Servers before Redis 7 do not tell.
 local may_run = redis.acl_check_cmd
 if may_run and not may_run('eval', '', 0) then
-	return {err = "NOPERM this user has no permissions to run the 'eval' command"}
+	return answer(CODE_NO_EVAL, 0)
+end
+-- The client's AUTH may not be answered yet. If it failed, this is another user, who must be able to delete the keys.
+local unsure, db
+flags, unsure, db = match(flags, FLAGS_PATTERN)
+if unsure ~= '' and not (may_run and may_run('del', unpack(keys))) then
+	return answer(CODE_UNSURE, 0)
+end
+if db ~= '' then
+	call('SELECT', db)
 end
 local no_vote = guard()
 local plain = plain_value()

@@ -23,11 +23,8 @@ end
 local function last_number()
 	local last = 0
 	for i = 1, #keys do
-		local v = try('GET', fence_key(i))
-		if type(v) == 'table' then
-			v = find(v.err, 'WRONGTYPE', 1, true) and '?'
-		end
-		local n = v and (to_number(match(v, '^%d+$')) or 1 / 0) or 0
+		local v = get(fence_key(i))
+		local n = type(v) == 'string' and (to_number(match(v, '^%d+$')) or 1 / 0) or 0
 		if n >= FENCE_MAX then
 			broken = broken or fence_key(i)
 		end

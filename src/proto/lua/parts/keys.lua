@@ -10,6 +10,12 @@ local max, floor = math.max, math.floor
 local to_number = tonumber
 local keys = KEYS
 
+-- The value of a key, '?' if it is no string, false if it is gone; the server's error if the user may not read it.
+local function get(key)
+	local v = try('GET', key)
+	return type(v) == 'table' and find(v.err, 'WRONGTYPE', 1, true) and '?' or v
+end
+
 -- The bookkeeping key of a lock's key. The braces put both into one slot of a cluster.
 local function beside(what, key)
 	return 'redlock:' .. what .. ':{' .. key .. '}'

@@ -10,12 +10,9 @@ end
 -- Returns the text of the record, '' if there is none, and how long ago its run started; a negative time: the record
 -- does not say it, or the start is in the future. Returns the server's error if the user may not read it.
 local function read_record()
-	local v = try('GET', record_key()) or ''
+	local v = get(record_key()) or ''
 	if type(v) == 'table' then
-		if not find(v.err, 'WRONGTYPE', 1, true) then
-			return v
-		end
-		v = '?'
+		return v
 	end
 	local start, text = match(v, '^(%d+) (.+)')
 	return sub(text or v, 1, 300), start and clock(call) - start or -1

@@ -40,10 +40,7 @@ local function guard()
 	if needed == 0 then
 		return
 	end
-	local time, mark = try('TIME'), try('GET', GUARD_KEY)
-	if type(mark) == 'table' and find(mark.err, 'WRONGTYPE', 1, true) then
-		mark = ''
-	end
+	local time, mark = try('TIME'), get(GUARD_KEY)
 	if run_id == '' or time.err or type(mark) == 'table' then
 		note(REPLY_UNGUARDED, 1)
 		return

@@ -2,6 +2,7 @@
 # and black-holed nodes.
 
 load ../bats/nodes
+load ../lab/lab
 
 # One line instead of 33 failures.
 setup() { nodes_start 3; }
@@ -510,27 +511,19 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 
 # ---- the network ----
 
-# Namespaces without names: they end with their processes. Node I listens at 10.77.I.2:6379, at the other end of its own
-# veth pair; redlock is at 10.77.I.1. Outside, none of it is visible.
+# nodes_in_a_network: node I listens at 10.77.I.2:6379, in a network of the servers, at the other end of its own veth
+# pair; redlock is at 10.77.I.1, in the lab.
 nodes_in_a_network() {
 	local i
-	unshare --net sleep 600 3>&- &
-	HERE=$!
-	unshare --net sleep 600 3>&- &
-	THERE=$!
-	also_end $HERE
-	also_end $THERE
-	apart() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
-	eventually apart $HERE
-	eventually apart $THERE
-	here ip link set lo up
+	new_network LAB
+	new_network THERE
 	REDLOCK_NODES=
 	for i in $(seq "$N"); do
 		kill_node "$i"
-		here ip link add "n$i" type veth peer name "n$i" netns $THERE
-		here ip address add "10.77.$i.1/24" dev "n$i"
+		lab ip link add "n$i" type veth peer name "n$i" netns $THERE
+		lab ip address add "10.77.$i.1/24" dev "n$i"
 		there ip address add "10.77.$i.2/24" dev "n$i"
-		here ip link set "n$i" up
+		lab ip link set "n$i" up
 		there ip link set "n$i" up
 		redis-server() { exec nsenter --net="/proc/$THERE/ns/net" redis-server "$@"; }
 		start_node "$i" --port 6379 --bind "10.77.$i.2" --protected-mode no
@@ -539,15 +532,13 @@ nodes_in_a_network() {
 	done
 	for i in $(seq "$N"); do
 		eventually admitted "$i"
-		reached() { [ "$(here redis-cli -h "10.77.$1.2" ping 2>&1)" = PONG ]; }
+		reached() { [ "$(lab redis-cli -h "10.77.$1.2" ping 2>&1)" = PONG ]; }
 		eventually reached "$i"
 	done
 	there nft add table inet faults
 	there nft add chain inet faults in '{ type filter hook input priority 0; }'
 	there nft add chain inet faults out '{ type filter hook output priority 0; }'
 }
-here() { nsenter --net="/proc/$HERE/ns/net" "$@"; }
-there() { nsenter --net="/proc/$THERE/ns/net" "$@"; }
 
 # fault in|out I RULE...: an nft rule for the packets that node I gets, or sends.
 fault() {
@@ -557,26 +548,17 @@ fault() {
 }
 no_faults() { there nft flush table inet faults; }
 
-# in_network FILE ARG...: redlock there, in the background.
-in_network() {
-	local file=$1
-	shift
-	nsenter --net="/proc/$HERE/ns/net" ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" > "$file" 2>&1 3>&- &
-	BG=$!
-	also_end "$BG"
-}
-
 @test "nft: connections dropped, rejected, reset: for a majority it is 69 with each node's error" {
 	needs networks nft
 	nodes_in_a_network
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s
-	run here "$REDLOCK_BUILD/redlock" run -n -k job -- echo done
+	run in_lab run -n -k job -- echo done
 	[ "$output" = "done" ]
 	fault in 1 tcp dport 6379 drop
-	run here timeout --foreground 30 "$REDLOCK_BUILD/redlock" run -n -k job -- echo done
+	run in_lab run -n -k job -- echo done
 	[ "$output" = "done" ]
 	fault in 2 tcp dport 6379 reject with tcp reset
-	run here "$REDLOCK_BUILD/redlock" run -n --node-timeout 2s -k job -- echo never
+	run in_lab run -n --node-timeout 2s -k job -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
 	[[ "$output" == *"10.77.1.2:6379 did not accept the connection in time"* ]]
@@ -584,7 +566,7 @@ in_network() {
 	no_faults
 	fault in 1 reject with icmp host-prohibited
 	fault in 2 reject with icmp admin-prohibited
-	run here "$REDLOCK_BUILD/redlock" run -n -k job -- echo never
+	run in_lab run -n -k job -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
 	[[ "$output" == *"10.77.1.2:6379 cannot be reached (No route to host)"* ]]
@@ -595,7 +577,7 @@ in_network() {
 @test "half open: the link of a minority goes down silently, and the lock survives; of a majority: 79" {
 	needs networks nft
 	nodes_in_a_network
-	in_network "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; $(waits_for_go)"
+	in_lab_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; $(waits_for_go)"
 	eventually held_on job 3
 	there ip link set n1 down
 	: > "$T/out"
@@ -613,11 +595,11 @@ in_network() {
 	needs networks nft
 	nodes_in_a_network
 	export REDLOCK_TTL=8s REDLOCK_NODE_TIMEOUT=900ms
-	in_network "$T/holder" run -k job -- sh -c "$(waits_for_go)"
+	in_lab_background "$T/holder" run -k job -- sh -c "$(waits_for_go)"
 	holder=$BG
 	eventually held_on job 3
 	for n in $(seq 12); do
-		in_network "$T/$n" run -k job -- sh -c "echo $n >> $T/served"
+		in_lab_background "$T/$n" run -k job -- sh -c "echo $n >> $T/served"
 		waiters[n]=$BG
 	done
 	eventually in_queue 12
@@ -638,7 +620,7 @@ in_network() {
 @test "a partition: the holder's command is gone before a client on the other side can get the lock" {
 	needs networks nft
 	nodes_in_a_network
-	in_network "$T/out" run "${BRIEF[@]}" -k job -- sh -c 'trap "" TERM; while :; do echo ours; sleep 0.01; done >> "$0"' "$T/journal"
+	in_lab_background "$T/out" run "${BRIEF[@]}" -k job -- sh -c 'trap "" TERM; while :; do echo ours; sleep 0.01; done >> "$0"' "$T/journal"
 	ours=$BG
 	eventually file_has "$T/journal" ours
 	for i in 1 2; do
@@ -660,7 +642,7 @@ in_network() {
 	know_scripts
 	# the connections are up, but carry nothing
 	for i in 1 2; do fault out $i 'tcp flags & psh == psh' drop; done
-	in_network "$T/out" run -n --ttl 600s --node-timeout 3s -k job -- echo never
+	in_lab_background "$T/out" run -n --ttl 600s --node-timeout 3s -k job -- echo never
 	eventually held_on job 3
 	ended_with 69
 	file_has "$T/out" "10.77.1.2:6379 did not answer in time"
@@ -670,7 +652,7 @@ in_network() {
 @test "one way only: requests arrive and replies do not: the command ends in time though the keys live on" {
 	needs networks nft
 	nodes_in_a_network
-	in_network "$T/out" run -v "${BRIEF[@]}" -k job -- sh -c "trap '' TERM; echo \$\$ > $T/pid; while :; do date +%s%N > $T/beat.new; mv $T/beat.new $T/beat; sleep 0.01; done"
+	in_lab_background "$T/out" run -v "${BRIEF[@]}" -k job -- sh -c "trap '' TERM; echo \$\$ > $T/pid; while :; do date +%s%N > $T/beat.new; mv $T/beat.new $T/beat; sleep 0.01; done"
 	eventually test -s "$T/beat"
 	for i in 1 2; do fault out $i 'tcp flags & psh == psh' drop; done
 	cut_at=$(date +%s%N)
@@ -684,7 +666,7 @@ in_network() {
 @test "one way only: replies arrive and requests do not: the command ends in time" {
 	needs networks nft
 	nodes_in_a_network
-	in_network "$T/out" run "${BRIEF[@]}" -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
+	in_lab_background "$T/out" run "${BRIEF[@]}" -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
 	eventually test -s "$T/pid"
 	for i in 1 2; do fault in $i tcp dport 6379 drop; done
 	ended_with 79
@@ -693,38 +675,20 @@ in_network() {
 	eventually held_on job 0
 }
 
-# with_names LINE...: redlock uses a test name server with these records (tests/tools/dns), in a new mount namespace
-# that ends with it.
-with_names() {
-	printf '%s\n' "$@" > "$T/names"
-	echo nameserver 127.0.0.1 > "$T/resolv.conf"
-	printf 'hosts: dns\n' > "$T/nsswitch.conf"
-	nsenter --net="/proc/$HERE/ns/net" "$REDLOCK_BUILD/tools/dns" 127.0.0.1 "$T/names" > "$T/dns.ready" 3>&- &
-	also_end $!
-	eventually test -s "$T/dns.ready"
-}
-resolving() {
-	here unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
-		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
-		timeout --foreground 30 "$REDLOCK_BUILD/redlock" "$@"
-}
 NAMES='redis://a.example redis://b.example redis://c.example'
 
 @test "names that do not exist end the wait after 5 s; a name server that fails for a while does not" {
 	needs mounts networks nft
 	nodes_in_a_network
-	with_names 'c.example 10.77.2.2'
-	run -69 resolving run --nodes "$NAMES" -k job -- echo never
+	name_server $LAB 127.0.0.1 'c.example 10.77.2.2'
+	run -69 in_lab run --nodes "$NAMES" -k job -- echo never
 	[[ "$output" == *"no quorum for 'job': 1 of 3 nodes can be used, 2 needed: redis://a.example:6379 its name does not resolve"* ]]
-	printf '%s\n' 'a.example fail' 'b.example fail' 'c.example 10.77.2.2' > "$T/names"
-	resolving run --nodes "$NAMES" -k job -- echo done > "$T/out" 2>&1 3>&- &
-	BG=$!
-	also_end "$BG"
+	names 'a.example fail' 'b.example fail' 'c.example 10.77.2.2'
+	in_lab_background "$T/out" run --nodes "$NAMES" -k job -- echo done
 	eventually file_has "$T/out" "waiting: no quorum"
 	lived() { [ "$(ps -o etimes= -p "$BG")" -ge 8 ]; }
 	eventually lived
-	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.3.2' 'c.example 10.77.2.2' > "$T/names.new"
-	mv "$T/names.new" "$T/names"
+	names 'a.example 10.77.1.2' 'b.example 10.77.3.2' 'c.example 10.77.2.2'
 	ended_with 0
 	file_has "$T/out" "^done"
 }
@@ -732,21 +696,19 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 @test "a resolver that does not answer: 69 within the node time-out, and for one node of three it costs nothing" {
 	needs mounts networks nft
 	nodes_in_a_network
-	with_names 'a.example hang' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
-	# by default, libc gives up before resolving() does
-	echo options timeout:30 >> "$T/resolv.conf"
-	run resolving run -n --ttl 600s --node-timeout 2s --nodes redis://a.example -k job -- echo never
+	name_server $LAB 127.0.0.1 'a.example hang' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
+	run in_lab run -n --ttl 600s --node-timeout 2s --nodes redis://a.example -k job -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
 	[[ "$output" == *"redis://a.example:6379 its name does not resolve (the resolver does not answer)"* ]]
 	# a wait for the resolver would take longer than the test may
 	for nodes in "$NAMES" "redis://a.example 10.77.1.2 10.77.2.2"; do
-		run resolving run -n --ttl 600s --node-timeout 100s -k job --nodes "$nodes" -- echo done
+		run in_lab run -n --ttl 600s --node-timeout 100s -k job --nodes "$nodes" -- echo done
 		[ "$status" -eq 0 ]
 		[ "$output" = "done" ]
 		held_on job 0
 	done
-	run resolving status --node-timeout 2s -v --nodes "$NAMES" job
+	run in_lab status --node-timeout 2s -v --nodes "$NAMES" job
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"redis://a.example:6379 look: its name does not resolve (the resolver does not answer)"* ]]
 }
@@ -754,10 +716,10 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 @test "a resolver that is slow with a node that is needed: redlock waits for it, as for a slow connection" {
 	needs mounts networks nft
 	nodes_in_a_network
-	with_names 'a.example after 1000 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
+	name_server $LAB 127.0.0.1 'a.example after 1000 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
 	kill_node 3
 	# two nodes answer at once, which is no majority
-	run resolving run -n --ttl 600s --node-timeout 100s -k job --nodes "$NAMES" -- echo done
+	run in_lab run -n --ttl 600s --node-timeout 100s -k job --nodes "$NAMES" -- echo done
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "$output" = "done" ]
@@ -768,12 +730,12 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	needs mounts networks nft
 	nodes_in_a_network
 	patiently
-	with_names 'a.example fail' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
-	run resolving run -n -k job --nodes "$NAMES" -- echo done
+	name_server $LAB 127.0.0.1 'a.example fail' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
+	run in_lab run -n -k job --nodes "$NAMES" -- echo done
 	[ "$status" -eq 0 ]
 	[ "$output" = "done" ]
-	printf '%s\n' 'a.example fail' 'c.example 10.77.2.2' > "$T/names"
-	run resolving run -n -k job --nodes "$NAMES" -- echo never
+	names 'a.example fail' 'c.example 10.77.2.2'
+	run in_lab run -n -k job --nodes "$NAMES" -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
 	is_like "$output" "*redis://a.example:6379 its name does not resolve (*); redis://b.example:6379 its name does not resolve (*)*"
@@ -785,24 +747,24 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	nodes_in_a_network
 	patiently
 	# a port without a server; an address without a route; IPv6, which does not exist here
-	with_names 'a.example 127.0.0.1 10.99.0.1 2001:db8::1 10.77.1.2' 'b.example 10.77.1.1 10.77.2.2' \
+	name_server $LAB 127.0.0.1 'a.example 127.0.0.1 10.99.0.1 2001:db8::1 10.77.1.2' 'b.example 10.77.1.1 10.77.2.2' \
 		'c.example 2001:db8::2 2001:db8::3 127.0.0.2 10.77.3.2'
-	run resolving run -n -k job --nodes "$NAMES" -- redis-cli -s "$T/3.sock" exists job
+	run in_lab run -n -k job --nodes "$NAMES" -- redis-cli -s "$T/3.sock" exists job
 	echo "$output"
 	[ "$status" -eq 0 ]
 	kill_node 3
-	run resolving run -n -k job --nodes "$NAMES" -- echo done
+	run in_lab run -n -k job --nodes "$NAMES" -- echo done
 	[ "$output" = "done" ]
 	held_on job 0
 	# the nearest come first
-	echo "a.example $(printf '127.0.0.%d ' {1..28}) 10.77.1.2" > "$T/names"
-	run resolving run -n -k job --nodes redis://a.example -- echo done
+	names "a.example $(printf '127.0.0.%d ' {1..28}) 10.77.1.2"
+	run in_lab run -n -k job --nodes redis://a.example -- echo done
 	echo "$output"
 	[ "$output" = "done" ]
 	# an address that drops packets costs its time-out, once: the next attempt begins with the other
 	fault in 1 drop
-	printf '%s\n' 'a.example 10.77.1.2 10.77.2.2' > "$T/names"
-	run resolving run -w 60s --ttl 600s --node-timeout 1s -k job --nodes redis://a.example -- echo done
+	names 'a.example 10.77.1.2 10.77.2.2'
+	run in_lab run -w 60s --ttl 600s --node-timeout 1s -k job --nodes redis://a.example -- echo done
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[[ "$output" == *done ]]
@@ -812,13 +774,13 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 @test "names with first addresses that drop packets: one attempt, or one query, reaches the last all the same" {
 	needs mounts networks nft
 	nodes_in_a_network
-	with_names 'a.example 10.77.1.2 10.77.3.2 10.77.2.2'
+	name_server $LAB 127.0.0.1 'a.example 10.77.1.2 10.77.3.2 10.77.2.2'
 	fault in 1 drop
 	fault in 3 drop
 	as_one=(-k job --node-timeout 12s --nodes redis://a.example)
-	run -0 --separate-stderr resolving acquire -n --ttl 600s "${as_one[@]}"
+	run -0 --separate-stderr in_lab acquire -n --ttl 600s "${as_one[@]}"
 	[ "$(node 2 exists job)" = 1 ]
-	run -0 resolving release --token "$output" "${as_one[@]}"
+	run -0 in_lab release --token "$output" "${as_one[@]}"
 	[ "$(node 2 exists job)" = 0 ]
 }
 
@@ -826,32 +788,23 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	needs mounts networks nft
 	nodes_in_a_network
 	patiently
-	with_names 'a.example 10.77.1.2' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
-	run resolving run -n -k job --nodes "$NAMES" -- echo never
+	name_server $LAB 127.0.0.1 'a.example 10.77.1.2' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
+	run in_lab run -n -k job --nodes "$NAMES" -- echo never
 	[ "$status" -eq 78 ]
 	[[ "$output" == *"nodes 'redis://a.example:6379' and 'redis://b.example:6379' are the same server"* ]]
 	there nft add chain inet faults to '{ type nat hook prerouting priority -100; }'
 	there nft add rule inet faults to ip daddr 10.77.1.7 dnat ip to 10.77.1.2
 	there ip address add 10.77.1.7/24 dev n1
-	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.1.7' 'c.example 10.77.2.2' > "$T/names"
+	names 'a.example 10.77.1.2' 'b.example 10.77.1.7' 'c.example 10.77.2.2'
 	# a late node has not told its identity yet, and has no vote
 	twins() {
-		run resolving run -n -k job --nodes "$NAMES" -- true
+		run in_lab run -n -k job --nodes "$NAMES" -- true
 		echo "$output"
 		[ "$status" -eq 78 ]
 	}
 	eventually twins
 	[[ "$output" == *"nodes 'redis://a.example:6379' and 'redis://b.example:6379' are the same server"* ]]
 	free_everywhere job
-}
-
-# resolving_in_background ARG...: the same, with output to $T/out; its pid is in BG.
-resolving_in_background() {
-	nsenter --net="/proc/$HERE/ns/net" unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
-		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
-		${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" > "$T/out" 2>&1 3>&- &
-	BG=$!
-	also_end $BG
 }
 
 # server_at ADDRESS I: another, empty server answers there as node I, alongside node 3.
@@ -873,10 +826,10 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 @test "a node that moves is found again by its name while the lock is held" {
 	needs mounts networks nft
 	nodes_in_a_network
-	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.99.0.1'
-	resolving_in_background run "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
+	name_server $LAB 127.0.0.1 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.99.0.1'
+	in_lab_background "$T/out" run "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
 	eventually held_on job 2
-	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2' > "$T/names"
+	names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
 	eventually held_on job 3
 	touch "$T/go"
 	ended_with 0
@@ -887,12 +840,12 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 	nodes_in_a_network
 	mkdir -m 700 "$T/runtime"
 	export XDG_RUNTIME_DIR=$T/runtime
-	with_names 'a.example after 3000 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
+	name_server $LAB 127.0.0.1 'a.example after 3000 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
 	is_connected() { node 1 client list | grep -q ' addr=10[.]77[.]'; }
 	# hold KEY ARG...
 	hold() {
 		local line
-		line=$(resolving hold -k "$1" --nodes "$NAMES" "${@:2}") || return
+		line=$(in_lab hold -k "$1" --nodes "$NAMES" "${@:2}") || return
 		also_end "${line#* }"
 	}
 	# a connection waits for the name when the process forks
@@ -906,11 +859,11 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 @test "a name that moves: the server that it has left has no vote; the new one has, after its quarantine" {
 	needs mounts networks nft
 	nodes_in_a_network
-	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
-	resolving_in_background run -vv "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
+	name_server $LAB 127.0.0.1 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
+	in_lab_background "$T/out" run -vv "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	server_at 10.77.3.9/24 4
-	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.9' > "$T/names"
+	names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.9'
 	eventually file_has "$T/out" 'c.example:6379 has moved'
 	eventually gone_from 3 3
 	extended_by_now
@@ -926,15 +879,15 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 @test "a node that moves from a dead machine to another one, with IPv6: found again by its name, and needed" {
 	needs mounts networks nft
 	nodes_in_a_network
-	here ip address add fd77::1/64 dev n3 nodad
-	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
-	resolving_in_background run -v "${STURDY[@]}" --restart-guard off -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
+	lab ip address add fd77::1/64 dev n3 nodad
+	name_server $LAB 127.0.0.1 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
+	in_lab_background "$T/out" run -v "${STURDY[@]}" --restart-guard off -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	# the connection is not closed
 	there ip address del 10.77.3.2/24 dev n3
 	kill_node 3
 	server_at fd77::2/64 3
-	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example fd77::2' > "$T/names"
+	names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example fd77::2'
 	eventually held_on job 3
 	kill_node 1
 	extended_by_now
@@ -946,9 +899,9 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 @test "a connection that is idle for long is probed, so that no device on its way forgets it" {
 	needs networks nft
 	nodes_in_a_network
-	in_network "$T/out" run --ttl 600s -k job -- sh -c "$(waits_for_go)"
+	in_lab_background "$T/out" run --ttl 600s -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
-	probed() { [ "$(here ss -tno dport = 6379 | grep -c 'timer:(keepalive,')" -eq 3 ]; }
+	probed() { [ "$(lab ss -tno dport = 6379 | grep -c 'timer:(keepalive,')" -eq 3 ]; }
 	eventually probed
 	touch "$T/go"
 	ended_with 0
@@ -956,7 +909,7 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 
 # forgets: the path silently loses the existing connections.
 forgets() {
-	OLD=$(here ss -tnH state established dport = 6379 | awk '{ sub(".*:", "", $3); print $3 }' | paste -sd ,)
+	OLD=$(lab ss -tnH state established dport = 6379 | awk '{ sub(".*:", "", $3); print $3 }' | paste -sd ,)
 	there nft add rule inet faults in tcp sport "{ $OLD }" drop
 	there nft add rule inet faults out tcp dport "{ $OLD }" drop
 }
@@ -964,13 +917,13 @@ forgets() {
 @test "connections that the path forgets: made anew for the next extension, and the lock is released" {
 	needs networks nft
 	nodes_in_a_network
-	in_network "$T/out" run -v --ttl 30s --node-timeout 900ms -k job -- sh -c "$(waits_for_go)"
+	in_lab_background "$T/out" run -v --ttl 30s --node-timeout 900ms -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	forgets
 	kill -CONT "$BG" # it extends at once
 	# redlock waits for the old ones for at most a sixth of the TTL
 	eventually extended 1
-	for port in ${OLD//,/ }; do [ -z "$(here ss -tnH state established sport = "$port")" ]; done
+	for port in ${OLD//,/ }; do [ -z "$(lab ss -tnH state established sport = "$port")" ]; done
 	touch "$T/go"
 	ended_with 0
 	free_everywhere job
@@ -983,10 +936,10 @@ forgets() {
 	in_background "$T/holder" run --ttl 600s -k job --nodes "$NODES" -- sh -c "$(waits_for_go)"
 	holder=$BG
 	eventually held_on job 3
-	in_network "$T/out" run -k job -- echo mine
+	in_lab_background "$T/out" run -k job -- echo mine
 	waiter=$BG
 	eventually in_queue 1
-	idle() { [ "$(here ss -tnoH state established dport = 6379 | grep -c 'timer:(keepalive,')" -eq 3 ]; }
+	idle() { [ "$(lab ss -tnoH state established dport = 6379 | grep -c 'timer:(keepalive,')" -eq 3 ]; }
 	eventually idle
 	forgets
 	touch "$T/go"

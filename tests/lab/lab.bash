@@ -3,31 +3,50 @@
 # The lab is a network namespace, in which only loopback exists, with a name server at 127.0.0.1. Nothing of it is
 # visible outside, and it ends with its processes. Servers listen at port 6379 of addresses 127.0.X.Y.
 
-# lab_start: the namespace, and the name server with no names.
+# lab_start: the lab, and its name server with no names.
 lab_start() {
+	lab_begin
+	new_network LAB
+	THERE=$LAB
+	name_server "$LAB" 127.0.0.1
+}
+
+lab_begin() {
 	T=$BATS_TEST_TMPDIR
 	PID=() N=0
 	forget_settings
 	unset REDLOCK_NODES
-	unshare --net sleep 600 3>&- &
-	LAB=$!
-	also_end $LAB
-	is_apart() { [ "$(readlink "/proc/$LAB/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
-	eventually is_apart
-	lab ip link set lo up
-	: > "$T/names"
-	echo nameserver 127.0.0.1 > "$T/resolv.conf"
-	echo options timeout:30 >> "$T/resolv.conf"
-	printf 'hosts: dns\n' > "$T/nsswitch.conf"
-	WITH_NAMES=(nsenter --net="/proc/$LAB/ns/net" unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
-		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T")
-	nsenter --net="/proc/$LAB/ns/net" "$REDLOCK_BUILD/tools/dns" 127.0.0.1 "$T/names" > "$T/dns.ready" 3>&- &
-	also_end $!
-	eventually test -s "$T/dns.ready"
 }
 
-# lab CMD...: there.
+# new_network VARIABLE: a network namespace with loopback; VARIABLE is the pid of a process in it.
+new_network() {
+	unshare --net sleep "${LAB_SECONDS:-600}" 3>&- &
+	printf -v "$1" %d $!
+	also_end $!
+	eventually is_apart $!
+	nsenter --net="/proc/$!/ns/net" ip link set lo up
+}
+is_apart() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+
+# name_server NETWORK ADDRESS [LINE...]: it answers there, with these names; the lab asks it from now on. Its answers may
+# take longer than libc waits by default.
+name_server() {
+	local network=$1 address=$2
+	shift 2
+	names "$@"
+	echo "nameserver $address" > "$T/resolv.conf"
+	echo options timeout:30 >> "$T/resolv.conf"
+	printf 'hosts: dns\n' > "$T/nsswitch.conf"
+	nsenter --net="/proc/$network/ns/net" "$REDLOCK_BUILD/tools/dns" "$address" "$T/names" > "$T/dns.ready" 3>&- &
+	also_end $!
+	eventually test -s "$T/dns.ready"
+	BY_NAME=(unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T")
+}
+
+# lab CMD...: in the lab. there CMD...: in the network of the servers, which tests may put apart.
 lab() { nsenter --net="/proc/$LAB/ns/net" "$@"; }
+there() { nsenter --net="/proc/$THERE/ns/net" "$@"; }
 
 # names LINE...: from now on, these are the names (tests/tools/dns.c has the form).
 names() {
@@ -41,7 +60,7 @@ server() {
 	local address=$1
 	shift
 	mkdir -p "$T/$address"
-	nsenter --net="/proc/$LAB/ns/net" redis-server --bind "$address" --port 6379 --protected-mode no --save '' \
+	nsenter --net="/proc/$THERE/ns/net" redis-server --bind "$address" --port 6379 --protected-mode no --save '' \
 		--appendonly no --dir "$T/$address" --repl-diskless-sync-delay 0 --replica-announce-ip "$address" "$@" \
 		> "$T/$address/out" 2>&1 3>&- &
 	SERVER[$address]=$!
@@ -50,11 +69,11 @@ server() {
 	eventually is_up "$address"
 }
 
-# at ADDRESS COMMAND...: asks that server.
+# at ADDRESS COMMAND...: asks that server, from its own network.
 at() {
 	local address=$1
 	shift
-	lab redis-cli -h "$address" "$@"
+	there redis-cli -h "$address" "$@"
 }
 
 # votes ADDRESS: the server may vote, new as it is.
@@ -113,14 +132,14 @@ promote() {
 	name_masters
 }
 
-# with_names CMD...: CMD uses the names of the lab. in_lab ARG...: redlock there; in_lab_background FILE ARG...: in the
-# background, with its pid in BG.
-with_names() { "${WITH_NAMES[@]}" "$@"; }
-in_lab() { with_names timeout --foreground 60 "$REDLOCK_BUILD/redlock" "$@"; }
+# with_names CMD...: CMD is in the lab, and uses its names. in_lab ARG...: redlock there; in_lab_background FILE ARG...:
+# in the background, with its pid in BG.
+with_names() { lab "${BY_NAME[@]}" "$@"; }
+in_lab() { with_names timeout --foreground 60 ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@"; }
 in_lab_background() {
 	local file=$1
 	shift
-	"${WITH_NAMES[@]}" "$REDLOCK_BUILD/redlock" "$@" > "$file" 2>&1 3>&- &
+	nsenter --net="/proc/$LAB/ns/net" "${BY_NAME[@]}" ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" > "$file" 2>&1 3>&- &
 	BG=$!
 	also_end "$BG"
 }

@@ -35,8 +35,7 @@ forget_connections() {
 	eventually on_masters job 3
 	in_lab_background "$T/waiter" run -v -k job -- echo served
 	waiter=$BG
-	queued() { [ "$(for i in 1 2 3; do at "${MASTER[i]}" zcard 'redlock:queue:{job}'; done | paste -sd +)" != 0+0+0 ]; }
-	eventually queued
+	eventually is_queued job "${MASTER[@]}"
 	forget_connections "$holder"
 	touch "$T/go"
 	BG=$holder ended_with 0

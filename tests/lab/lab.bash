@@ -2,6 +2,9 @@
 #
 # The lab is a network namespace, in which only loopback exists, with a name server at 127.0.0.1. Nothing of it is
 # visible outside, and it ends with its processes. Servers listen at port 6379 of addresses 127.0.X.Y.
+#
+# In the far lab, the servers and the name server are in a network of their own, at 10.9.1.X, and each packet takes a
+# while (tests/tools/router.c). Its tests need the rights mounts, networks and tun.
 
 # lab_start: the lab, and its name server with no names.
 lab_start() {
@@ -9,6 +12,32 @@ lab_start() {
 	new_network LAB
 	THERE=$LAB
 	name_server "$LAB" 127.0.0.1
+}
+
+# lab_start_far MS: the far lab, where each packet takes MS milliseconds, in either direction.
+lab_start_far() {
+	local i
+	lab_begin
+	new_network LAB
+	new_network THERE
+	distances "all $1"
+	"$REDLOCK_BUILD/tools/router" "$LAB" "$THERE" "$T/distances" > "$T/router.ready" 3>&- &
+	also_end $!
+	eventually test -s "$T/router.ready"
+	lab ip address add 10.9.0.1/24 dev far
+	for i in {1..9}; do there ip address add "10.9.1.$i/32" dev far; done
+	lab ip link set far up
+	there ip link set far up
+	lab ip route add 10.9.1.0/24 dev far
+	there ip route add 10.9.0.0/24 dev far
+	name_server "$THERE" 10.9.1.9
+	RECORDER=("$REDLOCK_BUILD/tools/section" "$T/moments" job command plain 0 0)
+}
+
+# distances LINE...: from now on, these are the delays (tests/tools/router.c has the form).
+distances() {
+	printf '%s\n' "$@" > "$T/distances.new"
+	mv "$T/distances.new" "$T/distances"
 }
 
 lab_begin() {
@@ -28,8 +57,8 @@ new_network() {
 }
 is_apart() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
 
-# name_server NETWORK ADDRESS [LINE...]: it answers there, with these names; the lab asks it from now on. Its answers may
-# take longer than libc waits by default.
+# name_server NETWORK ADDRESS [LINE...]: it answers there, with these names; the lab asks it from now on, and waits for
+# its answers for longer than libc does by default.
 name_server() {
 	local network=$1 address=$2
 	shift 2
@@ -44,7 +73,7 @@ name_server() {
 		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T")
 }
 
-# lab CMD...: in the lab. there CMD...: in the network of the servers, which tests may put apart.
+# lab CMD...: in the lab. there CMD...: in the network of the servers, which is the same one if they are not far.
 lab() { nsenter --net="/proc/$LAB/ns/net" "$@"; }
 there() { nsenter --net="/proc/$THERE/ns/net" "$@"; }
 
@@ -80,6 +109,13 @@ at() {
 votes() {
 	at "$1" eval "redis.call('SET', '{redlock}:node', string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))" 0 \
 		> "$T/set"
+}
+
+# is_queued KEY ADDRESS...: a waiter is in the queue of the key at one of these servers.
+is_queued() {
+	local address sum=0
+	for address in "${@:2}"; do sum=$((sum + $(at "$address" zcard "redlock:queue:{$1}"))); done
+	[ $sum -gt 0 ]
 }
 
 # pairs N: N pairs of a master, at 127.0.1.I, and its replica, at 127.0.2.I; the name nI leads to the master.
@@ -139,7 +175,8 @@ in_lab() { with_names timeout --foreground 60 ${REDLOCK_UNDER:-} "$REDLOCK_BUILD
 in_lab_background() {
 	local file=$1
 	shift
-	nsenter --net="/proc/$LAB/ns/net" "${BY_NAME[@]}" ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" > "$file" 2>&1 3>&- &
+	nsenter --net="/proc/$LAB/ns/net" "${BY_NAME[@]}" \
+		${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" > "$file" 2>&1 3>&- &
 	BG=$!
 	also_end "$BG"
 }
@@ -151,3 +188,55 @@ masters_with() {
 	echo "$count"
 }
 on_masters() { [ "$(masters_with "$1")" = "$2" ]; }
+
+# ---- the far lab ----
+
+# far_certificate: a certificate of the servers of the far lab, in the folder $C. Load ../bats/certificates before.
+far_certificate() {
+	begin_authorities
+	authority ca
+	CA=ca certificate far "$(printf 'IP:10.9.1.%d,DNS:n%d,' {1..9}{,} | sed 's/,$//')"
+}
+
+# far_servers N: servers at 10.9.1.1 to 10.9.1.N, with votes, and with TLS at port 6380 (far_certificate). Each has a
+# user `u` with the password `pw`, and the name nI leads to 10.9.1.I.
+far_servers() {
+	local i lines=()
+	for ((i = 1; i <= $1; i++)); do
+		server "10.9.1.$i" --tls-port 6380 --tls-auth-clients no --tls-cert-file "$C/far.pem" \
+			--tls-key-file "$C/far.key" --tls-ca-cert-file "$C/ca.pem"
+		votes "10.9.1.$i"
+		at "10.9.1.$i" acl setuser u on '>pw' '~*' '&*' +@all > "$T/set"
+		lines+=("n$i 10.9.1.$i")
+	done
+	names "${lines[@]}"
+	export REDLOCK_CACERT=$C/ca.pem
+	REDLOCK_NODES=$(far_nodes "$1" redis://%s)
+	export REDLOCK_NODES
+}
+
+# far_nodes N FORM: the first N servers as redlock's nodes, each in a form such as rediss://%s:6380.
+far_nodes() {
+	local i
+	for ((i = 1; i <= $1; i++)); do printf "$2 " "10.9.1.$i"; done
+}
+
+# timed CMD...: CMD with the names of the lab; the moments of its begin and end are recorded. RECORDER is a command that
+# records its own: timed redlock run -k job -- "${RECORDER[@]}".
+timed() {
+	: > "$T/moments"
+	with_names sh -c 'section=$1 file=$2
+		shift 2
+		"$section" "$file" job before plain 0 0
+		"$@"
+		status=$?
+		"$section" "$file" job after plain 0 0
+		exit $status' sh "$REDLOCK_BUILD/tools/section" "$T/moments" "$@"
+}
+
+# between begin|end NAME begin|end NAME: the microseconds from one recorded moment to another. `timed` records the end
+# of `before`, the begin of `after`, and both of `command`.
+between() {
+	awk -v from="$1 $2" -v to="$3 $4" '{ at[$2 " " $4] = $1 }
+		END { if (!(from in at && to in at)) exit 1; printf "%d\n", (at[to] - at[from]) / 1000 }' "$T/moments"
+}

@@ -90,7 +90,7 @@ INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
 LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
 # Faults of networks, clocks and system calls.
 FAULTS = syscalls tests/faults/faults.bats
-# Networks of the world: names that move, delays.
+# Networks of the world: names that move, delays, HAProxy.
 LAB = $(sort $(wildcard tests/lab/*.bats))
 # Conversations with programs of the same kind: flock, timeout and so on.
 PEERS = $(sort $(wildcard tests/peers/*.bats))

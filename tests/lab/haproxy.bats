@@ -1,0 +1,86 @@
+# HAProxy between redlock and its nodes, in TCP mode.
+
+load ../bats/nodes
+load lab
+
+setup() {
+	needs mounts networks
+	lab_start
+	for i in 1 2 3; do
+		server "127.0.1.$i"
+		votes "127.0.1.$i"
+	done
+	export REDLOCK_NODES='redis://127.0.3.1 redis://127.0.3.2 redis://127.0.3.3'
+}
+teardown() {
+	continue_all
+	nodes_stop
+}
+
+# haproxy_start TIMEOUT ADDRESSES...: HAProxy at 127.0.3.I leads to the servers of the Ith ADDRESSES, in turns. It
+# closes connections that are idle for TIMEOUT.
+haproxy_start() {
+	local timeout=$1 i=0 addresses address
+	shift
+	{
+		printf '%s\n' global 'maxconn 200' defaults 'mode tcp' "timeout client $timeout" "timeout server $timeout" \
+			'timeout connect 10s'
+		for addresses; do
+			i=$((i + 1))
+			printf '%s\n' "listen n$i" "bind 127.0.3.$i:6379" 'balance roundrobin'
+			for address in $addresses; do echo "server $address $address:6379"; done
+		done
+	} > "$T/haproxy.cfg"
+	nsenter --net="/proc/$THERE/ns/net" haproxy -q -db -f "$T/haproxy.cfg" > "$T/haproxy" 2>&1 3>&- &
+	also_end $!
+	is_open() { [ "$(lab redis-cli -h 127.0.3.1 ping 2>&1)" = PONG ]; }
+	eventually is_open
+}
+waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
+# job_is_on X+X+X: 1 for each server that has the key, 0 for the others.
+job_is_on() { [ "$(for i in 1 2 3; do at "127.0.1.$i" exists job; done | paste -sd +)" = "$1" ]; }
+
+@test "haproxy: one for each node: run, wait, status and doctor are as without it" {
+	haproxy_start 600s 127.0.1.1 127.0.1.2 127.0.1.3
+	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=10s
+	in_lab_background "$T/holder" run -k job -- sh -c "echo up; $(waits_for_go)"
+	holder=$BG
+	eventually file_has "$T/holder" '^up'
+	in_lab_background "$T/waiter" run -k job -- echo served
+	waiter=$BG
+	eventually is_queued job 127.0.1.{1..3}
+	run -0 in_lab status job
+	is_like "$output" "'job' is held by *; 1 waiter"
+	run -0 in_lab doctor
+	touch "$T/go"
+	BG=$holder ended_with 0
+	BG=$waiter ended_with 0
+	file_has "$T/waiter" '^served'
+	eventually job_is_on 0+0+0
+}
+
+@test "haproxy: it closes idle connections all the time: the holder keeps the lock, and the waiter gets it" {
+	haproxy_start 1s 127.0.1.1 127.0.1.2 127.0.1.3
+	export REDLOCK_TTL=9s REDLOCK_NODE_TIMEOUT=1500ms
+	in_lab_background "$T/holder" run -v -k job -- sh -c "echo up; $(waits_for_go)"
+	holder=$BG
+	eventually file_has "$T/holder" '^up'
+	in_lab_background "$T/waiter" run -v -k job -- echo served
+	waiter=$BG
+	extended() { [ "$(grep -c extended "$T/holder")" -ge 4 ]; }
+	eventually extended
+	job_is_on 1+1+1
+	touch "$T/go"
+	BG=$holder ended_with 0
+	BG=$waiter ended_with 0
+	file_has "$T/waiter" '^served'
+	eventually job_is_on 0+0+0
+}
+
+@test "haproxy: two masters behind one address: doctor reports it" {
+	haproxy_start 600s '127.0.1.1 127.0.1.2' 127.0.1.3
+	run --separate-stderr in_lab doctor --json --nodes 'redis://127.0.3.1'
+	[[ "$status" == 69 || "$status" == 78 ]]
+	json '[.findings[].id] | index("several-servers") != null'
+	json '[.nodes[].usable] | any | not'
+}

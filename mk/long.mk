@@ -97,5 +97,9 @@ bench: $(B)/redlock $(TOOLS) ## speed and cost, next to other programs
 	$(Q)tests/bench/together $(B)
 	$(Q)tests/bench/status $(B)
 
+# DELAY=MS is the one-way delay (20), ROUNDS=n the number of runs of each row (7). Needs root and TUN devices.
+bench-network: $(B)/redlock $(TOOLS) ## runs over a network with delays; DELAY=20 ROUNDS=7
+	$(Q)DELAY=$(DELAY) ROUNDS=$(ROUNDS) tests/bench/network $(B)
+
 .PHONY: check-faults check-mutants model sim sim-soak fuzz torture storm losses rivals extensions numbers
-.PHONY: check-valgrind cover check-musl check-arm64 check-servers interop bench
+.PHONY: check-valgrind cover check-musl check-arm64 check-servers interop bench bench-network

@@ -1,5 +1,5 @@
 // The cost of a section with the usual library: acquire on all nodes, spawn, wait, release.
-// usage: node node-redlock.js KEY SOCKET... -- COMMAND [ARG...]
+// usage: node node-redlock.js KEY SOCKET|ADDRESS:PORT... -- COMMAND [ARG...]
 // FOREIGN_TTL_MS is the lock's TTL, 30000 if unset. COMMAND finds REDLOCK_TOKEN, and
 // FOREIGN_UNTIL_MS: the end of the lock, in milliseconds since 1970, because the library does not
 // end COMMAND then.
@@ -11,7 +11,7 @@ const { default: Redlock } = require("redlock");
 
 const words = process.argv.slice(2);
 const dashes = words.indexOf("--");
-const [key, ...sockets] = words.slice(0, dashes);
+const [key, ...places] = words.slice(0, dashes);
 const [command, ...args] = words.slice(dashes + 1);
 
 function run(lock) {
@@ -26,8 +26,15 @@ function run(lock) {
 	});
 }
 
+// connect PLACE: a client of the server at a unix socket, or at ADDRESS:PORT.
+function connect(place) {
+	const [host, port] = place.split(":");
+
+	return place.includes("/") ? new Redis({ path: place }) : new Redis({ host, port: Number(port) });
+}
+
 async function main() {
-	const nodes = sockets.map((path) => new Redis({ path }));
+	const nodes = places.map(connect);
 	const redlock = new Redlock(nodes);
 
 	try {

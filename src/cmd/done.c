@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DONE_KEY_MAX (REQUEST_KEY_MAX + 32)
-
 /* A host whose D is longer than that of the last run by more than this may run the command early.
  */
 #define KEPT_LONGER (24 * 3600 * USEC_SEC)
@@ -76,7 +74,7 @@ void done_read(struct done *d, const char *text)
 }
 
 /* The page has two lines: how long ago the run started, and the text. */
-static void take_page(struct done *d, const struct query *query, int node)
+void done_take(struct done *d, const struct query *query, int node)
 {
 	char page[DONE_TEXT_MAX + 32];
 	const char *at = page;
@@ -95,7 +93,7 @@ static void take_page(struct done *d, const struct query *query, int node)
 		*d = found;
 }
 
-bool done_find(struct done *d, struct query *query, const char *key)
+void done_request(struct request *r, char name[DONE_KEY_MAX], const char *key)
 {
 	static const char script[] =
 		"local v, t = redis.call('GET', KEYS[1]) or '', redis.call('TIME') "
@@ -103,12 +101,20 @@ bool done_find(struct done *d, struct query *query, const char *key)
 		"return {string.format('%.0f', start and math.floor(t[1] * 1000 + t[2] / 1000) - "
 		"start "
 		"or -1), text or ''}";
+
+	request_command(r, (const char *const[]){"EVAL", script, "1", done_key(name, key), NULL});
+}
+
+bool done_find(struct done *d, struct query *query, const char *key)
+{
 	char name[DONE_KEY_MAX];
+	struct request r;
 
 	*d = (struct done){.left = 0};
-	ask(query, (const char *const[]){"EVAL", script, "1", done_key(name, key), NULL});
+	done_request(&r, name, key);
+	query_ask_all(query, &r, NULL, QUERY_ALL);
 	for (int i = 0; i < query->tally.nodes; i++)
-		take_page(d, query, i);
+		done_take(d, query, i);
 	return d->left > 0;
 }
 

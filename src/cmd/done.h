@@ -5,7 +5,8 @@
  *     tally_done(&tally, D)              the record, in the votes that granted the lock
  *     done_text(text, &d)                the text of a record, for session_set_record()
  *     done_read(&d, text)                what such a text says
- *     done_find(&d, &query, key)         for `status` and `break`
+ *     done_find(&d, &query, key)         for `break`
+ *     done_request(), done_take()        for `status`, which asks more in the same series
  *     done_remove(&query, key)
  *
  * A record is a key of its own next to the lock's key: the node's time at which the run started,
@@ -27,6 +28,7 @@
 #include "report/report.h"
 
 #define DONE_TEXT_MAX (OWNER_MAX + 64)
+#define DONE_KEY_MAX (REQUEST_KEY_MAX + 32)
 
 /* Returns dst. */
 const char *done_text(char dst[DONE_TEXT_MAX], const struct done *d);
@@ -40,6 +42,12 @@ usec done_kept_for(usec once_per);
 /* The record with the latest start: d->left is the rest of its holder's D. Returns whether the key
  * counts as done. */
 bool done_find(struct done *d, struct query *query, const char *key);
+
+/* The question of done_find(), for a series. `name` must last as long as the request. */
+void done_request(struct request *r, char name[DONE_KEY_MAX], const char *key);
+
+/* Node `node` has answered it: keeps the record if its start is later than that in *d. */
+void done_take(struct done *d, const struct query *query, int node);
 
 /* Returns the number of nodes that removed the record, or had none. */
 int done_remove(struct query *query, const char *key);

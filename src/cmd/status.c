@@ -188,15 +188,36 @@ static int ask(struct overview *st, const char *name, long slot)
 	return print_duplicate(&st->query.tally, &st->settings->nodes);
 }
 
-static int look_at_key(struct overview *st, const char *key)
+static bool take_record(void *context, int node, int question)
+{
+	struct overview *st = context;
+
+	if (question == 0)
+		done_take(&st->done, &st->query, node);
+	return true;
+}
+
+/* Asks for the record of --once-per and the holder in one round trip. */
+static int look_at_key(struct overview *st, const char *name)
 {
 	const struct tally *t = &st->query.tally;
+	const struct key_list key = ONE_KEY(name);
+	const struct request *asked[NODES_MAX];
+	struct request question[2];
+	char record_name[DONE_KEY_MAX];
 	int status;
 
-	(void)done_find(&st->done, &st->query, key);
-	status = ask(st, key, 0);
+	done_request(&question[0], record_name, name);
+	question[0].is_followed = true;
+	request_script(&question[1], OP_LOOK, &(struct lock_ref){.keys = &key, .token = ""},
+		&(struct request_args){0});
+	for (int i = 0; i < NODES_MAX; i++)
+		asked[i] = question;
+	st->done = (struct done){.left = 0};
+	query_ask_series(&st->query, asked, 2, take_record, st);
+	status = print_duplicate(t, &st->settings->nodes);
 	if (status == STATUS_OK) {
-		show_key(st, t, st->query.took, key, strlen(key), 0);
+		show_key(st, t, st->query.took, name, strlen(name), 0);
 		hint_at_slots(st, t);
 	}
 	return status;

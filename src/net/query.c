@@ -155,7 +155,7 @@ static void ask(struct query *q, struct asking *a, enum query_wait wait)
 		handle_event(q, a, &ev);
 		/* Two replies of three are a majority; if they differ, the ownership is unknown. */
 		if (wait == QUERY_UNTIL_DECIDED && tally_ownership(t) != OWNERSHIP_UNKNOWN)
-			until = usec_min(until, ev.now + usec_max(GRACE_MIN, 2 * (ev.now - asked)));
+			until = usec_min(until, ev.now + usec_max(GRACE_MIN, (ev.now - asked) / 2));
 		/* A reply that has arrived is not late, however long this process stood still
 		 * before it read the reply. */
 		for (int i = 0; i < t->nodes && ev.kind == EV_TIME; i++)

@@ -113,6 +113,16 @@ static void compare_server(struct node_facts *facts, const char *page, size_t le
 		snprintf(facts->other_run_id, sizeof(facts->other_run_id), "%s", info.run_id);
 }
 
+/* "cluster_size:3", the number of masters with keys; 0: the page has no such line. */
+static int64_t shards_of(const char *page, size_t len)
+{
+	static const char name[] = "cluster_size:";
+	const char *at = page ? memmem(page, len, name, strlen(name)) : NULL;
+	size_t used = at ? (size_t)(at - page) + strlen(name) : len;
+
+	return at ? usec_max(server_info_number(page + used, len - used), 0) : 0;
+}
+
 /* Stores an answer. Ends the questions to a node that is out of reach: each further one would take
  * a time-out. */
 static bool take_answer(void *context, int node, int i)
@@ -131,9 +141,14 @@ static bool take_answer(void *context, int node, int i)
 		server_info_read(&facts->info, v->query.page[node], v->query.page_len[node]);
 	if (v->questions > 0 && v->field[i] == FIELD(informed_again) && reply->vote == VOTE_YES)
 		compare_server(facts, v->query.page[node], v->query.page_len[node]);
+	if (v->questions > 0 && v->field[i] == FIELD(sharded) && reply->vote == VOTE_YES)
+		facts->shards = shards_of(v->query.page[node], v->query.page_len[node]);
 	/* Without a question, the node was to log redlock in: each further connection would fail.
 	 */
 	if (v->questions > 0 && !problem_is_final(reply))
+		return true;
+	/* A proxy may close the connection at a command that it does not know. */
+	if (v->questions > 0 && facts->scripted.vote == VOTE_GONE && reply->reason == REASON_CLOSED)
 		return true;
 	facts->reached = *reply;
 	v->is_over[node] = true;
@@ -322,6 +337,9 @@ static void examine(struct visit *v)
 {
 	const usec began = clock_now();
 
+	request_script(question(v, FIELD(scripted)), OP_LOOK,
+		&(struct lock_ref){.keys = &v->keys, .token = v->token}, &(struct request_args){0});
+	ask(v);
 	sample_clocks(v, 0);
 	question_command(v, FIELD(informed), (const char *const[]){"INFO", NULL});
 	question_command(
@@ -338,6 +356,7 @@ static void examine(struct visit *v)
 	question_command(v, FIELD(digest),
 		(const char *const[]){
 			"EVALSHA", "0000000000000000000000000000000000000000", "0", NULL});
+	question_command(v, FIELD(sharded), (const char *const[]){"CLUSTER", "INFO", NULL});
 	question_keys(v);
 	question_foreign(v);
 	question_lock(v);

@@ -38,6 +38,30 @@ static bool is_master(const struct server_info *info)
 	return strcmp(info->role, "master") == 0;
 }
 
+static void judge_cluster(struct diagnosis *d, int node, const struct node_facts *p)
+{
+	const struct server_info *info = &p->info;
+
+	if (strcmp(info->mode, "cluster") != 0 && info->cluster <= 0)
+		return;
+	if (p->shards == 1)
+		finding_add(d, node, SEVERITY_NOTE, "one-shard",
+			"name a server without failover, or keep the restart guard on",
+			"is a cluster of one shard: it has all keys, and fails over");
+	else
+		finding_add(d, node, SEVERITY_ERROR, "cluster",
+			"name servers of their own: 'cluster-enabled no' in redis.conf, and "
+			"restart",
+			"is a cluster member: it has a part of the keys, and fails over");
+}
+
+/* It answers scripts, and closes the connection at other commands: answers that it held back are
+ * lost, too. */
+static bool is_proxy(const struct node_facts *p)
+{
+	return p->scripted.vote == VOTE_GONE && reply_is_absent(&p->informed, REASON_CLOSED);
+}
+
 static void judge_role(struct diagnosis *d, int node, const struct server_info *info)
 {
 	static const struct {
@@ -54,11 +78,6 @@ static void judge_role(struct diagnosis *d, int node, const struct server_info *
 	if (server_info_is_sentinel(info))
 		finding_add(d, node, SEVERITY_ERROR, "sentinel", SENTINEL_FIX,
 			"is a sentinel: it keeps no keys");
-	if (strcmp(info->mode, "cluster") == 0 || info->cluster > 0)
-		finding_add(d, node, SEVERITY_ERROR, "cluster",
-			"name servers of their own: 'cluster-enabled no' in redis.conf, and "
-			"restart",
-			"is a cluster member: it has a part of the keys, and fails over");
 	for (int i = 0; i < COUNT_OF(wrong); i++)
 		if (strcmp(info->role, wrong[i].role) == 0)
 			finding_add(d, node, SEVERITY_ERROR, wrong[i].id, wrong[i].fix, "%s",
@@ -446,7 +465,15 @@ static void judge_node(
 	if (p->reached.vote == VOTE_ABSENT)
 		problem_add(d, node, SEVERITY_ERROR, s, &p->info, &p->reached);
 	judge_role(d, node, &p->info);
-	if (p->reached.vote != VOTE_ABSENT && !server_info_is_sentinel(&p->info) &&
+	judge_cluster(d, node, p);
+	if (is_proxy(p))
+		finding_add(d, node, SEVERITY_WARNING, "proxy",
+			"name the server itself: doctor cannot judge it through the proxy, and "
+			"waiters cannot queue",
+			"answers redlock's scripts, and closes the connection at INFO, as "
+			"twemproxy "
+			"does");
+	if (p->reached.vote != VOTE_ABSENT && !is_proxy(p) && !server_info_is_sentinel(&p->info) &&
 		judge_identity(d, node, s, facts))
 		judge_server(d, node, s, p);
 }

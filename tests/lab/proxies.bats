@@ -1,4 +1,4 @@
-# HAProxy between redlock and its nodes, in TCP mode.
+# Proxies between redlock and its nodes: HAProxy in TCP mode, and twemproxy; and clusters of one shard.
 
 load ../bats/nodes
 load lab
@@ -83,4 +83,33 @@ job_is_on() { [ "$(for i in 1 2 3; do at "127.0.1.$i" exists job; done | paste -
 	[[ "$status" == 69 || "$status" == 78 ]]
 	json '[.findings[].id] | index("several-servers") != null'
 	json '[.nodes[].usable] | any | not'
+}
+
+@test "twemproxy: locks work, and doctor says what it is" {
+	for i in 1 2 3; do
+		printf '%s\n' "n$i:" "  listen: 127.0.3.$i:6379" '  redis: true' '  servers:' "   - 127.0.1.$i:6379:1 s$i"
+	done > "$T/twemproxy.yml"
+	nsenter --net="/proc/$THERE/ns/net" nutcracker -c "$T/twemproxy.yml" -a 127.0.0.1 > "$T/twemproxy" 2>&1 3>&- &
+	also_end $!
+	has_lock() { in_lab run -n -k "job$1" -- true; }
+	for i in 1 2 3; do eventually has_lock $i; done
+	run -0 in_lab status job
+	[ "$output" = "'job' is free" ]
+	run -0 in_lab doctor
+	[[ "$output" == *"warning: answers redlock's scripts, and closes the connection at INFO, as twemproxy does"* ]]
+}
+
+@test "a cluster of one shard is a node: doctor agrees with run" {
+	server 127.0.1.4 --cluster-enabled yes
+	server 127.0.1.5 --cluster-enabled yes
+	at 127.0.1.4 cluster addslotsrange 0 16383 > "$T/set"
+	at 127.0.1.5 cluster addslotsrange 0 8000 > "$T/set"
+	is_whole() { at 127.0.1.4 cluster info | grep -q '^cluster_state:ok'; }
+	eventually is_whole
+	votes 127.0.1.4
+	in_lab run -n -k job --nodes redis://127.0.1.4 -- true
+	run -0 in_lab doctor --nodes redis://127.0.1.4
+	[[ "$output" == *"note: is a cluster of one shard: it has all keys, and fails over"* ]]
+	run -69 in_lab doctor --nodes redis://127.0.1.5
+	[[ "$output" == *"error: "*"cluster"* ]]
 }

@@ -119,6 +119,17 @@ static void begin_asking(struct step *s)
 	s->up->new_token = true;
 }
 
+/* So many nodes are late that the others are no majority: more likely, a firewall has forgotten all
+ * connections of this client than that all these servers are busy. */
+static bool is_cut_off(const struct lock *lock)
+{
+	int late = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++)
+		late += peer_is_late(&lock->peer[i]);
+	return lock->policy.nodes - late < policy_quorum(&lock->policy);
+}
+
 /* An attempt begins to ask when a majority is ready: with fewer nodes it would only be in the way
  * of others. */
 void attempt_connect(struct step *s, usec *wake_at)
@@ -126,11 +137,12 @@ void attempt_connect(struct step *s, usec *wake_at)
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy);
 	int ready = 0, getting_ready = 0;
+	bool is_dead = is_cut_off(lock);
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
 
-		if (peer_is_stuck(s, i))
+		if (peer_is_stuck(s, i) || (is_dead && peer_is_late(p)))
 			peer_close(s, i);
 		if (p->link == LINK_DOWN && p->opened_in != lock->stamp.round) {
 			peer_open(s, i);

@@ -44,3 +44,19 @@ forget_connections() {
 	file_has "$T/waiter" '^served'
 	eventually on_masters job 0
 }
+
+@test "a waiter's connections are dead when the lock is released: it connects again, and gets the lock" {
+	# with this TTL, a single late node would have 100 seconds
+	export REDLOCK_TTL=600s
+	in_lab_background "$T/holder" run -v -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.02; done"
+	holder=$BG
+	eventually file_has "$T/holder" '^up'
+	in_lab_background "$T/waiter" run -v -k job -- echo served
+	waiter=$BG
+	eventually is_queued job "${MASTER[@]}"
+	forget_connections "$waiter"
+	touch "$T/go"
+	BG=$holder ended_with 0
+	eventually file_has "$T/waiter" '^served'
+	BG=$waiter ended_with 0
+}

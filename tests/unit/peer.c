@@ -237,6 +237,25 @@ TEST(connecting_and_a_pending_release_share_one_timeout)
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 }
 
+/* A firewall may have forgotten all its connections. One late node of three may be busy: its
+ * requests stay in order on their connection. */
+TEST(a_client_whose_majority_is_late_connects_again)
+{
+	struct rig r;
+
+	for (int answering = 0; answering < 3; answering++) {
+		ask(&r, 3, NEVER);
+		votes(&r, answering == 2 ? "FF" : answering == 1 ? "F" : "");
+		wait_until(&r, BEGIN + NODE_TIMEOUT);
+		while (lock_is_pausing(&r.lock))
+			wait_until(&r, r.up.wake_at);
+		CHECK_INT(r.lock.stamp.round, 2);
+		CHECK(r.fake[2].link == (answering == 2 ? LINK_UP : LINK_OPENING));
+		CHECK(r.fake[1].link == (answering == 2 ? LINK_UP : LINK_OPENING));
+		CHECK(r.fake[0].link == (answering == 0 ? LINK_OPENING : LINK_UP));
+	}
+}
+
 /* On the next connection, the node may have forgotten that it granted the key. */
 TEST(a_node_is_not_asked_again_on_another_connection)
 {

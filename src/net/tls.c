@@ -223,6 +223,7 @@ static struct {
 	pthread_mutex_t renewing; /* for the context and the fields below */
 	char *path[FILES]; /* absolute, for the folder may change; NULL: not named */
 	struct version first[FILES], version[FILES]; /* at the start; that was tried last */
+	bool has_trust; /* the context has its authorities */
 	bool has_failed; /* it could not be used, and nobody has been told */
 	struct err failure;
 } common = {.renewing = PTHREAD_MUTEX_INITIALIZER};
@@ -335,8 +336,6 @@ static int load_files(SSL_CTX *c, const struct tls_settings *s, struct err *e)
 	ssl.ERR_clear_error();
 	if (s->cacert && ssl.SSL_CTX_load_verify_locations(c, path[FILE_CACERT], NULL) != 1)
 		return bad_file(e, "--cacert", "certificate", s->cacert);
-	if (!s->cacert)
-		trust_system(c);
 	ssl.ERR_clear_error();
 	if (s->cert && ssl.SSL_CTX_use_certificate_chain_file(c, path[FILE_CERT]) != 1)
 		return bad_file(e, "--cert", "certificate", s->cert);
@@ -546,6 +545,7 @@ static int make_context(const struct tls_settings *s, struct err *e)
 	if (common.context)
 		ssl.SSL_CTX_free(common.context);
 	common.context = c;
+	common.has_trust = s->cacert != NULL;
 	return 0;
 }
 
@@ -601,6 +601,15 @@ static void renew(void)
 	memcpy(common.version, now, sizeof(now));
 	common.has_failed = make_context(common.settings, &common.failure) < 0;
 	ssl.ERR_clear_error();
+}
+
+/* One file with all the system's authorities takes 20 ms to read: not before a node has accepted a
+ * connection. */
+static void trust(void)
+{
+	if (!common.has_trust)
+		trust_system(common.context);
+	common.has_trust = true;
 }
 
 bool tls_renewal_failed(struct err *e)
@@ -678,6 +687,7 @@ struct tls *tls_open(int fd, const struct node *node)
 	set_name(t, node);
 	pthread_mutex_lock(&common.renewing);
 	renew();
+	trust();
 	t->ssl = ssl.SSL_new(common.context);
 	pthread_mutex_unlock(&common.renewing);
 	wire = t->ssl ? ssl.BIO_new(common.wire) : NULL;

@@ -510,6 +510,16 @@ hint: 'chmod 600' lets only its owner read it" ]
 }
 
 # bats test_tags=not-under-valgrind
+@test "the system's authorities are read only when a node accepts a connection" {
+	unset REDLOCK_CACERT
+	cp "$C/ca.pem" "$T/system.pem"
+	SSL_CERT_FILE=$T/system.pem run -0 redlock run -n -k job -- echo done
+	# to open it takes until somebody writes
+	mkfifo "$T/never"
+	SSL_CERT_FILE=$T/never REDLOCK_NODES=rediss://127.0.0.1:1 run -69 timeout --foreground 20 "$REDLOCK_BUILD/redlock" run -n -k job -- echo never
+	[[ "$output" == *"Connection refused"* ]]
+}
+
 @test "built without TLS: a node that needs it is refused, the others are not" {
 	make -s --no-print-directory -C "$BATS_TEST_DIRNAME/../.." B="$T/build" WITH_TLS=no CFLAGS=-O0 > "$T/made" 2>&1 || { cat "$T/made"; false; }
 	run -78 --separate-stderr "$T/build/redlock" run -n -k job -- touch "$T/never"

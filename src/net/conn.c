@@ -260,10 +260,20 @@ static void drop(struct conn *c)
 	c->deletion = NULL;
 }
 
+/* A refused login is the reason for all that follows. */
+static void fail_with(struct conn *c, const struct reply *why)
+{
+	struct reply failure = c->is_refused ? c->failure : *why;
+
+	drop(c);
+	c->failure = failure;
+}
+
 static void fail(struct conn *c, enum reason reason, const char *detail)
 {
-	drop(c);
-	c->failure = reply_absent(reason, detail);
+	struct reply why = reply_absent(reason, detail);
+
+	fail_with(c, &why);
 }
 
 /* The reason is in errno, as the socket or TLS has set it. */
@@ -274,8 +284,7 @@ static void fail_by_errno(struct conn *c)
 
 	if (c->tls && error == EPROTO) {
 		failure = tls_failure(c->tls);
-		drop(c);
-		c->failure = failure;
+		fail_with(c, &failure);
 	} else {
 		fail(c, REASON_CLOSED, strerror(error));
 	}
@@ -1004,8 +1013,12 @@ static void take_login_reply(struct conn *c)
 /* Behind an AUTH that failed, the server may have run the early request as another user. */
 static void delete_early(struct conn *c)
 {
+	const struct reply said = read_answer(c, &c->pending[0]);
+
 	c->pending[0].is_early = false;
-	if (read_answer(c, &c->pending[0]).vote != VOTE_YES)
+	/* Another error may have come after a part of the keys was set. */
+	if (said.vote != VOTE_YES && (said.vote != VOTE_ABSENT || reply_lacks_script(&said) ||
+					     said.reason == REASON_NOAUTH))
 		return;
 	c->out_len = c->out_sent = 0;
 	c->held_from = SIZE_MAX;

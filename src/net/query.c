@@ -80,11 +80,12 @@ static void begin(struct query *q, struct asking *a, int node)
 	a->due[node] = clock_now() + q->node_timeout;
 }
 
-static void connected(struct query *q, struct asking *a, int node, usec now)
+static void connected(struct query *q, struct asking *a, int node)
 {
 	send_rest(q, a, node);
-	/* In time, but this process did not run: how long connecting took is unknown. */
-	if (now >= a->due[node])
+	/* In time, but this process did not run: how long connecting and sending took is unknown.
+	 */
+	if (clock_now() >= a->due[node])
 		a->due[node] = clock_now() + q->node_timeout;
 }
 
@@ -102,7 +103,7 @@ static void handle_event(struct query *q, struct asking *a, const struct event *
 		!is_open(a, ev->node))
 		return;
 	if (ev->kind == EV_LINK_UP)
-		connected(q, a, ev->node, ev->now);
+		connected(q, a, ev->node);
 	else if (ev->kind != EV_REPLY || ev->round == q->round + (uint32_t)a->next[ev->node])
 		take_answer(q, a, ev->node, ev->reply);
 	/* Not only EV_LINK_DOWN: a refused SUBSCRIBE, too, takes the connection down. */

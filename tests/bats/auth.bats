@@ -100,9 +100,13 @@ through() {
 	REDLOCK_PASSWORD=maste7 works
 	REDLOCK_USERNAME=app works --password-file "$T/pass"
 	REDLOCK_USERNAME=app REDLOCK_NODES="unix://$T/proxy1?db=3 unix://$T/proxy2?db=3" works --restart-guard off --password-file "$T/pass"
-	REDLOCK_PASSWORD=maste7 works -k b -k c -k d -k e -k f
 	REDLOCK_PASSWORD=maste7 run -0 redlock status -v
 	REDLOCK_PASSWORD=maste7 run -0 redlock doctor
+}
+
+@test "a request of more than ten words waits for the answer to AUTH" {
+	through --strict --delay 300
+	REDLOCK_PASSWORD=maste7 works -k b -k c -k d -k e -k f
 }
 
 @test "AUTH and SELECT cost no round trip of their own" {

@@ -37,6 +37,9 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 		     ? OP_HAND_OFF
 		     : OP_UNDO;
 	lock->refusal = refusal;
+	for (int i = 0; i < lock->policy.nodes && refusal == REFUSAL_NO_QUORUM; i++)
+		if (lock->tally.ballot[i].vote == VOTE_NONE)
+			peer_leave_out(s, i);
 	/* Sent on the same connection, the release cannot overtake the request. */
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];

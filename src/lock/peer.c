@@ -171,6 +171,7 @@ static void send_request(struct step *s, int node, enum op op, bool by_digest)
 	a->watches = p->watches;
 	a->overrides = p->overrides;
 	p->asked = op;
+	p->asked_at = s->now;
 	expect_release(s, p, op);
 }
 
@@ -184,7 +185,7 @@ static void begin_request(struct step *s, int node, enum op op)
 	p->asked_in = lock->stamp.round;
 	/* The time-out covers connecting and answering. */
 	p->due = s->now + lock->policy.node_timeout - p->connecting;
-	p->resent_after = 0;
+	p->was_resent = false;
 	/* The end of an earlier connection is no answer to this request. */
 	if (op != OP_REPAIR)
 		lock->tally.ballot[node].vote = VOTE_NONE;
@@ -237,7 +238,7 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 	bool is_unsure = reply_is_absent(ev->reply, REASON_UNSURE);
 
 	if (!p->asked || !reply_lacks_script(ev->reply) ||
-		!(is_unsure ? p->resent_after == 0 : p->by_digest))
+		(is_unsure ? p->was_resent : !p->by_digest))
 		return false;
 	assert(!op_releases(ev->op)); /* only requests about the queue are sent after a release */
 	/* A waiter asks again by itself: then whole. */
@@ -249,10 +250,9 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 void peer_send_again(struct step *s, int node, enum op op, bool by_digest)
 {
 	struct peer *p = &s->lock->peer[node];
-	usec began = p->due + p->connecting - s->lock->policy.node_timeout;
 
 	assert(!peer_in_flight(p));
-	p->resent_after = usec_max(s->now - began, 1);
+	p->was_resent = true;
 	send_request(s, node, op, by_digest && goes_by_digest(s->lock, p, op));
 }
 
@@ -288,7 +288,7 @@ struct action *peer_queue(struct step *s, int node, enum op op, int key)
 	/* A release in flight is answered first: the request has all its time. */
 	p->due = s->now + s->lock->policy.node_timeout;
 	p->late = false;
-	p->resent_after = 0;
+	p->was_resent = false;
 	p->asked = op;
 	return a;
 }
@@ -306,12 +306,13 @@ bool peer_queue_replied(struct step *s, const struct event *ev)
 	return true;
 }
 
-/* The node changed nothing. */
-static bool is_clean_no(const struct reply *reply)
+/* The node has not set the key. `changed_nothing`: what it had before, it has still. */
+static bool is_clean_no(enum op op, const struct reply *reply)
 {
 	return reply->vote == VOTE_GONE || reply->vote == VOTE_FOREIGN ||
 	       (reply->vote == VOTE_ABSENT &&
-		       (reply->changed_nothing || reply->reason == REASON_QUARANTINE ||
+		       ((reply->changed_nothing && op == OP_ACQUIRE) ||
+			       reply->reason == REASON_QUARANTINE ||
 			       reply->reason == REASON_SKEWED || reply->reason == REASON_COUNTER));
 }
 
@@ -364,7 +365,7 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 	/* A script changes all keys or none, so after a clean refusal there is nothing to release;
 	 * unless the node refused the fencing number alone, or one of several keys is not ours any
 	 * more. */
-	if (is_clean_no(reply) && !reply->is_partial) {
+	if (is_clean_no(ev->op, reply) && !reply->is_partial) {
 		if (!may_set_key_later(s, p))
 			p->pending = 0;
 	} else if (reply->vote == VOTE_YES && ev->op == OP_EXTEND) {

@@ -52,8 +52,8 @@ struct peer {
 	bool watches, overrides; /* and has these flags of its action */
 	bool no_digests; /* the node refused EVALSHA on this connection */
 	bool late; /* in flight for longer than the node time-out */
-	usec resent_after; /* the request was sent again, so much later (peer_send_again()); 0: it
-			      was not */
+	usec asked_at; /* when the request was sent; if it was sent again, that time */
+	bool was_resent; /* it was sent again (peer_send_again()) */
 	usec due; /* when the request becomes late, unless the reply arrives earlier */
 	usec usual; /* how long the node took to answer: the last time, or half of the time before
 		     */

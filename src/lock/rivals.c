@@ -107,14 +107,15 @@ bool rivals_retry(
 	return tally_count(&lock->tally, VOTE_NONE) > 0;
 }
 
-/* A node that did not know the script is asked twice, and its answer takes as much longer. */
+/* A node that was connected later, or did not know the script, was asked later than the first, and
+ * its answer takes as much longer. */
 static usec asked_later(const struct lock *lock, unsigned nodes)
 {
 	usec later = 0;
 
 	for (int i = 0; i < lock->policy.nodes; i++)
-		if (nodes >> i & 1)
-			later = usec_max(later, lock->peer[i].resent_after);
+		if (nodes >> i & 1 && lock->peer[i].asked_in == lock->stamp.round)
+			later = usec_max(later, lock->peer[i].asked_at - lock->attempt.asked_at);
 	return later;
 }
 

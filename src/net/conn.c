@@ -748,7 +748,8 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 		return;
 	queued = c->out_sent > 0 ? 0 : c->out_len;
 	flush(c);
-	c->is_half_read = is_at_work && c->fd >= 0 && is_half_read(c, before, queued);
+	c->is_half_read =
+		is_at_work && c->fd >= 0 && c->logins == 0 && is_half_read(c, before, queued);
 }
 
 short conn_wants(const struct conn *c)
@@ -1226,11 +1227,21 @@ static void read_rest(const struct conn *c)
 		len += (size_t)n;
 }
 
+/* AUTH is not answered, and may fail: of all that waits for it, only the deletion of the early key
+ * does no harm as another user. Without an early request, nothing has reached the node. */
+static void end_early(struct conn *c)
+{
+	if (c->held_from < c->out_len)
+		c->out_len = c->held_from;
+	c->held_from = SIZE_MAX;
+	if (c->logins > 0 && c->deletion)
+		(void)append_bytes(c, c->deletion, c->deletion_len);
+}
+
 void conn_close(struct conn *c)
 {
 	if (c->state == CONN_UP && (c->pending_count > 0 || c->out_len > 0)) {
-		/* Also a release that waits for the answer to AUTH. */
-		c->held_from = SIZE_MAX;
+		end_early(c);
 		flush(c);
 		if (c->fd >= 0 && c->is_half_read && c->pending_count > 1)
 			await_reader(c);

@@ -67,12 +67,16 @@ static bool writes_token(enum op op)
 	return op == OP_ACQUIRE || op == OP_REPAIR || op == OP_EXPIRE;
 }
 
-/* Only the key of a lock that is neither shared nor watched can be deleted by its token alone. */
+/* Only the key of a lock that is neither shared nor watched can be deleted by its token alone.
+ * Where AUTH may fail, the attempt must leave nothing else: no fencing number, and no limit. */
 static bool is_early(const struct session *s, const struct action *a, bool *is_unsure)
 {
-	return a->op == OP_ACQUIRE && !s->lock.policy.is_shared && !a->watches &&
+	const struct policy *policy = &s->lock.policy;
+
+	return a->op == OP_ACQUIRE && !policy->is_shared && !a->watches &&
 	       conn_takes_early(&s->pool.conn[a->node], s->keys->count, is_unsure) &&
-	       !(*is_unsure && s->pool.was_refused);
+	       !(*is_unsure &&
+		       (s->pool.was_refused || policy->wants_fence || policy_is_semaphore(policy)));
 }
 
 static void build_request(struct session *s, const struct action *a, struct request *r)

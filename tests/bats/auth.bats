@@ -164,6 +164,42 @@ through() {
 	done
 }
 
+@test "a wrong password where others need none, and a request that waits for AUTH: it is never sent" {
+	for i in 1 2 3; do as_master $i acl setuser default nopass -del > "$T/acl"; done
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=wr0ng
+	for n in 1 2 3 4 5 6; do
+		mistaken -k b -k c -k d -k e
+		mistaken --fence
+		mistaken -L 3
+	done
+	stop_node 3
+	mistaken -k b -k c -k d -k e
+	says 69 '' '*: 0 of 3 nodes can be used, 2 needed: *' run -n -k job -- echo never
+	continue_node 3
+	answers() { node 3 ping > "$T/acl"; }
+	eventually answers
+	for i in 1 2 3; do
+		node $i keys '*' > "$T/keys"
+		[ "$(sort "$T/keys" | tr '\n' ' ')" = "{redlock}:node " ]
+	done
+}
+
+@test "an extension is refused because the password has changed: the key is released all the same" {
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
+	in_background "$T/out" run -vv -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually key_is_held job
+	for i in 1 2; do
+		as_master $i acl setuser app resetpass '>other' > "$T/acl"
+		as_master $i client kill user app > "$T/acl"
+	done
+	refusals() { [ "$(grep -c "sock refuses the password" "$T/out")" -ge 2 ]; }
+	eventually refusals
+	for i in 1 2; do as_master $i acl setuser app resetpass '>s3cret' > "$T/acl"; done
+	touch "$T/go"
+	ended_with 0
+	for i in 1 2 3; do [ "$(as_master $i exists job)" = 0 ]; done
+}
+
 @test "SELECT fails: the script has changed no other database" {
 	for i in 1 2 3; do as_master $i acl setuser default nopass > "$T/acl"; done
 	for user in '' app; do

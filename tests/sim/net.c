@@ -429,13 +429,15 @@ static bool is_of_waiter(enum op op)
 	return op == OP_SUBSCRIBE || op == OP_JOIN;
 }
 
-/* Some servers have not answered AUTH when the first request is sent. Not drawn. */
+/* Some servers have not answered AUTH when the first request is sent. Not drawn. Among rivals all
+ * have: the time of AUTH, which another request has to wait for, would belong to connecting. */
 bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure)
 {
 	const struct wire *w = wire_of(c);
 
 	*is_unsure = true;
-	return keys <= 4 && w->queued == 0 && (world.seed + w->id) % 4 == 0;
+	return keys <= 4 && w->queued == 0 && !world.profile->are_rivals &&
+	       (world.seed + w->id) % 4 == 0;
 }
 
 /* An attempt asks a node on one connection only: on the next one, the node may have forgotten its

@@ -21,8 +21,8 @@ local limit = to_number(own_limit) or recorded_limit()
 
 -- Lengthens the record to at least `ms`. Writes it if it is missing or `is_new`: the client has taken a slot.
 local function record_limit(ms, is_new)
-	local left = slot ~= '' and try('PTTL', limit_key)
-	if type(left) ~= 'number' then
+	local left = slot ~= '' and call('PTTL', limit_key)
+	if not left then
 		return
 	end
 	if (is_new or left == -2) and own_limit ~= LIMIT_UNKNOWN then

@@ -287,10 +287,12 @@ static void question_trial(struct visit *v, enum trial trial)
 	}
 }
 
-/* The life of a lock on the probe key, which is deleted. A key that remains expires. */
+/* The life of a lock on the probe key, which is deleted. A key that remains expires. All nodes
+ * acquire it before the first one releases it. */
 static void question_lock(struct visit *v)
 {
 	question_trial(v, TRIAL_ACQUIRE);
+	ask(v);
 	question_command(v, FIELD(rights),
 		(const char *const[]){"EVAL", rights_script, "1", v->rights_key, NULL});
 	for (int i = TRIAL_ACQUIRE + 1; i < TRIALS; i++)

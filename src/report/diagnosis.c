@@ -153,6 +153,15 @@ static bool judge_identity(
 	for (int i = 0; i < node; i++)
 		if (!compare(d, node, i, s, facts))
 			return false;
+	/* The token of the trial is new, and all nodes got it before one was to release it. */
+	if (facts[node].trial[TRIAL_ACQUIRE].vote == VOTE_YES &&
+		facts[node].trial[TRIAL_ACQUIRE].is_partial) {
+		d->is_duplicate = true;
+		finding_add(d, node, SEVERITY_ERROR, "duplicate",
+			"name a separate server for each node",
+			"is the same server as another node, or gets its data");
+		return false;
+	}
 	if (reply_is_absent(&facts[node].informed, REASON_SERVER) && !is_refused(&facts[node]))
 		finding_add(d, node, SEVERITY_WARNING, "info",
 			"remove 'rename-command INFO' from redis.conf, and restart",

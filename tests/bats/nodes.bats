@@ -396,6 +396,9 @@ loses_it_on() {
 	[ "$status" -eq 78 ]
 	[[ "$output" == *"redlock: 'unix://$T/"*".sock' is the same server as another node, or gets its data"* ]]
 	eventually held_on job 0
+	run redlock doctor --nodes "unix://$T/1.sock unix://$T/2.sock unix://$T/alias.sock"
+	[ "$status" -eq 78 ]
+	[[ "$output" == *"error: is the same server as another node, or gets its data"* ]]
 	# three names of three servers are no such case, although each has the key of this client
 	redlock run -k job -- true
 }

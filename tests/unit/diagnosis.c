@@ -421,6 +421,15 @@ TEST(doctor_writes_refused)
 	CHECK(strlen(diagnosis.finding[0].fix) > 30 && !strchr(diagnosis.finding[0].fix, '-'));
 }
 
+TEST(doctor_same_server_without_a_run_id)
+{
+	be_sound(3);
+	facts[2].trial[TRIAL_ACQUIRE].is_partial = true;
+	EXPECT(2, "duplicate", ERROR, "is the same server as another node, or gets its data",
+		"name a separate server for each node");
+	CHECK(diagnosis.is_duplicate);
+}
+
 TEST(doctor_agrees_with_run_about_proxies_and_clusters)
 {
 	be_sound(3);

@@ -306,7 +306,7 @@ bool peer_queue_replied(struct step *s, const struct event *ev)
 	return true;
 }
 
-/* The node has not set the key. `changed_nothing`: what it had before, it has still. */
+/* The node has not set the key. After `changed_nothing`, a key from before is still there. */
 static bool is_clean_no(enum op op, const struct reply *reply)
 {
 	return reply->vote == VOTE_GONE || reply->vote == VOTE_FOREIGN ||

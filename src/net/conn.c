@@ -1227,8 +1227,9 @@ static void read_rest(const struct conn *c)
 		len += (size_t)n;
 }
 
-/* AUTH is not answered, and may fail: of all that waits for it, only the deletion of the early key
- * does no harm as another user. Without an early request, nothing has reached the node. */
+/* AUTH is not answered, and may fail: of the requests that wait for it, only the deletion of
+ * the early key does no harm as another user. Without an early request, nothing has reached the
+ * node. */
 static void end_early(struct conn *c)
 {
 	if (c->held_from < c->out_len)

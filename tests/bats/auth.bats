@@ -124,7 +124,7 @@ through() {
 	REDLOCK_NODES+="?db=3"
 	[ "$(turns)" = "$plain" ]
 	[ "$(REDLOCK_PASSWORD=s3cret turns --username app)" = "$plain" ]
-	# a user who cannot delete a key again is asked after AUTH
+	# without the right to delete the key, the node is asked after AUTH
 	as_master 1 acl setuser app -del > "$T/acl"
 	run -0 redlock run --username app --password-file "$T/pass" --restart-guard off -n -k job -- echo done
 	[[ "$output" == *"done"*"denies permission"* ]]
@@ -144,7 +144,7 @@ through() {
 			[ "$(redis-cli -s "$T/$i.sock" -n 3 exists job)" = 0 ]
 		done
 	done
-	# what the default user may not do is not even tried
+	# without the right to delete a key, none is set
 	node 1 config resetstat > "$T/acl"
 	mistaken
 	node 1 info commandstats > "$T/stats"

@@ -38,7 +38,7 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 		     : OP_UNDO;
 	lock->refusal = refusal;
 	for (int i = 0; i < lock->policy.nodes && refusal == REFUSAL_NO_QUORUM; i++)
-		if (lock->tally.ballot[i].vote == VOTE_NONE)
+		if (lock->peer[i].asked_in != lock->stamp.round)
 			peer_leave_out(s, i);
 	/* Sent on the same connection, the release cannot overtake the request. */
 	for (int i = 0; i < lock->policy.nodes; i++) {

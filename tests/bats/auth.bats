@@ -174,7 +174,6 @@ through() {
 	done
 	stop_node 3
 	mistaken -k b -k c -k d -k e
-	says 69 '' '*: 0 of 3 nodes can be used, 2 needed: *' run -n -k job -- echo never
 	continue_node 3
 	answers() { node 3 ping > "$T/acl"; }
 	eventually answers

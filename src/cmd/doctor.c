@@ -60,6 +60,9 @@ _Static_assert(QUESTIONS_MAX <= CONN_PENDING_MAX, "a connection carries them all
 /* A balancer gives new connections to its servers in turn, or to the one that has the fewest. */
 #define NEW_CONNECTIONS 4
 
+/* The hash slots of a cluster. */
+#define CLUSTER_SLOTS 16384
+
 /* A search for locks before an admission: keys per page, and pages. */
 #define SCAN_COUNT 200
 #define SCAN_PAGES 5000
@@ -113,14 +116,20 @@ static void compare_server(struct node_facts *facts, const char *page, size_t le
 		snprintf(facts->other_run_id, sizeof(facts->other_run_id), "%s", info.run_id);
 }
 
-/* "cluster_size:3", the number of masters with keys; 0: the page has no such line. */
-static int64_t shards_of(const char *page, size_t len)
+/* The number in the line of CLUSTER INFO that begins with `name`; INFO_UNKNOWN: there is none. */
+static int64_t cluster_number(const char *name, const char *page, size_t len)
 {
-	static const char name[] = "cluster_size:";
 	const char *at = page ? memmem(page, len, name, strlen(name)) : NULL;
 	size_t used = at ? (size_t)(at - page) + strlen(name) : len;
 
-	return at ? usec_max(server_info_number(page + used, len - used), 0) : 0;
+	return at ? server_info_number(page + used, len - used) : INFO_UNKNOWN;
+}
+
+/* All slots of the cluster are served, by one master. */
+static bool is_one_shard(const char *page, size_t len)
+{
+	return cluster_number("cluster_slots_ok:", page, len) == CLUSTER_SLOTS &&
+	       cluster_number("cluster_size:", page, len) == 1;
 }
 
 /* Stores an answer. Ends the questions to a node that is out of reach: each further one would take
@@ -142,13 +151,14 @@ static bool take_answer(void *context, int node, int i)
 	if (v->questions > 0 && v->field[i] == FIELD(informed_again) && reply->vote == VOTE_YES)
 		compare_server(facts, v->query.page[node], v->query.page_len[node]);
 	if (v->questions > 0 && v->field[i] == FIELD(sharded) && reply->vote == VOTE_YES)
-		facts->shards = shards_of(v->query.page[node], v->query.page_len[node]);
+		facts->is_one_shard = is_one_shard(v->query.page[node], v->query.page_len[node]);
 	/* Without a question, the node was to log redlock in: each further connection would fail.
 	 */
 	if (v->questions > 0 && !problem_is_final(reply))
 		return true;
 	/* A proxy may close the connection at a command that it does not know. */
-	if (v->questions > 0 && facts->scripted.vote == VOTE_GONE && reply->reason == REASON_CLOSED)
+	if (v->questions > 0 && facts->trial[TRIAL_ACQUIRE].vote == VOTE_YES &&
+		reply->reason == REASON_CLOSED)
 		return true;
 	facts->reached = *reply;
 	v->is_over[node] = true;
@@ -287,12 +297,9 @@ static void question_trial(struct visit *v, enum trial trial)
 	}
 }
 
-/* The life of a lock on the probe key, which is deleted. A key that remains expires. All nodes
- * acquire it before the first one releases it. */
+/* The life of a lock on the probe key, which is deleted. A key that remains expires. */
 static void question_lock(struct visit *v)
 {
-	question_trial(v, TRIAL_ACQUIRE);
-	ask(v);
 	question_command(v, FIELD(rights),
 		(const char *const[]){"EVAL", rights_script, "1", v->rights_key, NULL});
 	for (int i = TRIAL_ACQUIRE + 1; i < TRIALS; i++)
@@ -339,8 +346,9 @@ static void examine(struct visit *v)
 {
 	const usec began = clock_now();
 
-	request_script(question(v, FIELD(scripted)), OP_LOOK,
-		&(struct lock_ref){.keys = &v->keys, .token = v->token}, &(struct request_args){0});
+	/* All nodes have the probe key before one releases it; and a proxy may close the connection
+	 * at a later question. */
+	question_trial(v, TRIAL_ACQUIRE);
 	ask(v);
 	sample_clocks(v, 0);
 	question_command(v, FIELD(informed), (const char *const[]){"INFO", NULL});

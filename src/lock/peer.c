@@ -111,6 +111,25 @@ void peer_close(struct step *s, int node)
 	link_down(s, node);
 }
 
+/* The server refused the request of an attempt, because another one decides for the node: another
+ * address, or the name by now, may lead there. The node is asked once more in this attempt: what it
+ * refused, it has not stored. */
+static bool follow(struct step *s, const struct event *ev)
+{
+	struct peer *p = &s->lock->peer[ev->node];
+
+	if (s->lock->phase != PHASE_ASK || p->asked_in != s->lock->stamp.round ||
+		p->followed_in == s->lock->stamp.round ||
+		s->lock->tally.ballot[ev->node].vote != VOTE_NONE ||
+		!reply_is_elsewhere(ev->reply) || ev->reply->reason == REASON_LEFT)
+		return false;
+	p->followed_in = s->lock->stamp.round;
+	p->asked_in = 0;
+	p->pending = 0;
+	peer_open(s, ev->node);
+	return true;
+}
+
 void peer_link_event(struct step *s, const struct event *ev)
 {
 	struct peer *p = &s->lock->peer[ev->node];
@@ -126,7 +145,8 @@ void peer_link_event(struct step *s, const struct event *ev)
 		/* The name leads to another server: no request sets a key there later. */
 		if (reply_is_elsewhere(ev->reply))
 			p->late_key_until = late_key_until;
-		tally_set_absent(&s->lock->tally, ev->node, ev->reply);
+		if (!follow(s, ev))
+			tally_set_absent(&s->lock->tally, ev->node, ev->reply);
 	}
 }
 

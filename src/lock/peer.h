@@ -79,6 +79,7 @@ struct peer {
 	/* Numbers of rounds. */
 	uint32_t opened_in; /* the last round in which the connection was opened */
 	uint32_t asked_in; /* the last round in which a request was sent */
+	uint32_t followed_in; /* the last round in which it led elsewhere, and was opened again */
 	uint32_t fenced_in; /* the last round in which the node stored our fencing number */
 };
 

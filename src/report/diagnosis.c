@@ -44,7 +44,7 @@ static void judge_cluster(struct diagnosis *d, int node, const struct node_facts
 
 	if (strcmp(info->mode, "cluster") != 0 && info->cluster <= 0)
 		return;
-	if (p->shards == 1)
+	if (p->is_one_shard)
 		finding_add(d, node, SEVERITY_NOTE, "one-shard",
 			"name a server without failover, or keep the restart guard on",
 			"is a cluster of one shard: it has all keys, and fails over");
@@ -59,7 +59,8 @@ static void judge_cluster(struct diagnosis *d, int node, const struct node_facts
  * lost, too. */
 static bool is_proxy(const struct node_facts *p)
 {
-	return p->scripted.vote == VOTE_GONE && reply_is_absent(&p->informed, REASON_CLOSED);
+	return p->trial[TRIAL_ACQUIRE].vote == VOTE_YES &&
+	       reply_is_absent(&p->informed, REASON_CLOSED);
 }
 
 static void judge_role(struct diagnosis *d, int node, const struct server_info *info)

@@ -46,7 +46,6 @@ struct validity {
 #define PINGS_MAX 9
 
 struct node_facts {
-	struct reply scripted; /* the reply to the first question, a script as `run` sends it */
 	struct reply reached; /* ABSENT: no other query was sent */
 	struct reply informed; /* the reply to INFO */
 	struct server_info info;
@@ -56,7 +55,7 @@ struct node_facts {
 	struct reply rights; /* the reply to rights_script */
 	struct reply tracking, caching; /* the replies to CLIENT TRACKING OFF, CLIENT CACHING YES */
 	struct reply sharded; /* the reply to CLUSTER INFO */
-	int64_t shards; /* and of how many shards the cluster is; 0: not told */
+	bool is_one_shard; /* it says that one master has all keys */
 	struct reply digest; /* the reply to EVALSHA with a digest of no script */
 	struct reply formatted; /* the reply to EVAL with a key as --key-format makes it */
 	struct reply queues; /* the reply to EVAL with the queues of the command line's keys */

@@ -627,11 +627,11 @@ asks_within() {
 @test "a distant node: doctor asks all at once" {
 	node 2 acl setuser bob on '>s3cret' '~*' resetchannels +@all > "$T/acl"
 	in_between 2 --delay 300 --turns "$T/turns"
-	asks_within 8
+	asks_within 9
 	json '[.findings[] | select(.node != null)] == []'
 	# a refused subscription takes the connection down: the questions after it follow on a new one
 	REDLOCK_NODES=${REDLOCK_NODES/"unix://$T/proxy2"/"unix://bob:s3cret@$T/proxy2"}
-	asks_within 15
+	asks_within 16
 	json '[.findings[] | select(.node != null) | .id] == ["rights"]'
 }
 

@@ -122,7 +122,7 @@ reply() {
 	for text in '+OK\r\n' ':1\r\n' '$-1\r\n' '*-1\r\n' '*0\r\n' '$3\r\n\0\xff\x1b\r\n' '*1\r\n:1\r\n' "*4\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n" \
 		"${good/:1/+1}" "${good/:60000/\$-1}" "${good/\$0\\r\\n/:0}" "$(reply 1 '' "${id}ab")" "$(reply 1 '' "$id" 6 +1)" \
 		"$(reply 1 '' "$id" 5 :1)" "$(reply 1 '' "$id" 13 :1)" "$(reply 1 '' "$id" 16 :1)" "$(reply 1 '' "$id" 0 :1)" \
-		"$(reply 7 '')" "*5${good#\*6}" "*6\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n:0\r\n"; do
+		"$(reply 9 '')" "*5${good#\*6}" "*6\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n:0\r\n"; do
 		no_node "$GARBAGE" "$text"
 	done
 }

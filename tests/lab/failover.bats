@@ -98,10 +98,21 @@ waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
 	# a name that leads to a replica only
 	run -69 in_lab run -n --nodes redis://n3 -k job -- echo never
 	is_like "$output" "*redis://n3:6379 is a read-only replica*"
-	# without the right to INFO, the refused write tells it, and the next attempt is elsewhere
+	# without the right to INFO, the refused write tells it, and the next address is asked
 	for i in 1 2; do at "127.0.2.$i" acl setuser default -info > "$T/set"; done
-	run -0 in_lab run --ttl 600s --node-timeout 10s --restart-guard off -k job --nodes 'redis://n1 redis://n2' -- echo done
+	run -0 in_lab run -n --ttl 600s --node-timeout 10s --restart-guard off -k job --nodes 'redis://n1 redis://n2' -- echo done
 	is_like "$output" "*done"
+}
+
+@test "a name whose IPv6 address is a replica, and whose IPv4 address is the master: one attempt is enough" {
+	server 127.0.1.1
+	votes 127.0.1.1
+	server ::1 --replicaof 127.0.1.1 6379
+	eventually is_replica ::1
+	names 'n1 ::1 127.0.1.1'
+	run -0 in_lab run -n --ttl 600s --node-timeout 10s --nodes redis://n1 -k job -- echo done
+	is_like "$output" "*done"
+	[ "$(at 127.0.1.1 exists job)" = 0 ]
 }
 
 @test "lookups that fail, hang, or find nothing change nothing for a holder; nor does a name with one address more" {

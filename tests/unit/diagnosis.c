@@ -434,16 +434,15 @@ TEST(doctor_agrees_with_run_about_proxies_and_clusters)
 {
 	be_sound(3);
 	facts[1].info.cluster = 1;
-	facts[1].shards = 1;
+	facts[1].is_one_shard = true;
 	EXPECT(1, "one-shard", NOTE, "is a cluster of one shard: it has all keys, and fails over",
 		"name a server without failover, or keep the restart guard on");
 	CHECK(diagnosis.is_usable[1]);
-	facts[1].shards = 2;
+	facts[1].is_one_shard = false;
 	EXPECT(1, "cluster", ERROR,
 		"is a cluster member: it has a part of the keys, and fails over",
 		"name servers of their own: 'cluster-enabled no' in redis.conf, and restart");
 	be_sound(3);
-	facts[1].scripted = (struct reply){.vote = VOTE_GONE};
 	facts[1].informed = facts[1].trial[TRIAL_SUBSCRIBE] = reply_absent(REASON_CLOSED, NULL);
 	EXPECT(1, "proxy", WARNING,
 		"answers redlock's scripts, and closes the connection at INFO, as twemproxy does",

@@ -272,6 +272,35 @@ TEST(a_node_is_not_asked_again_on_another_connection)
 	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 1);
 }
 
+/* It is a replica, and has stored nothing: the name may lead to its master. */
+TEST(a_node_that_leads_elsewhere_is_asked_once_more)
+{
+	static const enum reason left[] = {REASON_LEFT, REASON_CLOSED};
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "Y");
+	link_down(&r, 1, REASON_READONLY);
+	CHECK(r.fake[1].link == LINK_OPENING);
+	CHECK_INT(r.lock.tally.ballot[1].vote, VOTE_NONE);
+	link_up(&r, 1);
+	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 2);
+	CHECK_INT(r.fake[1].sends[OP_UNDO], 0);
+	link_down(&r, 1, REASON_READONLY);
+	CHECK_INT(r.fake[1].link, LINK_DOWN);
+	CHECK_INT(r.lock.tally.ballot[1].vote, VOTE_ABSENT);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	votes(&r, "..Y");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	/* These servers may have stored the key. */
+	for (int i = 0; i < 2; i++) {
+		ask(&r, 3, 0);
+		link_down(&r, 1, left[i]);
+		CHECK_INT(r.fake[1].link, LINK_DOWN);
+		CHECK_INT(r.lock.tally.ballot[1].vote, VOTE_ABSENT);
+	}
+}
+
 /* The connection is from an earlier attempt, and breaks before this one asks. */
 TEST(a_link_that_is_up_again_before_the_request_counts)
 {

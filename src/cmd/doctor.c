@@ -152,9 +152,8 @@ static bool take_answer(void *context, int node, int i)
 		compare_server(facts, v->query.page[node], v->query.page_len[node]);
 	if (v->questions > 0 && v->field[i] == FIELD(sharded) && reply->vote == VOTE_YES)
 		facts->is_one_shard = is_one_shard(v->query.page[node], v->query.page_len[node]);
-	/* Without a question, the node was to log redlock in: each further connection would fail.
-	 */
-	if (v->questions > 0 && !problem_is_final(reply))
+	/* If the node did not log redlock in, each further connection would fail. */
+	if (v->questions > 0 && !problem_is_final(reply) && !reply->changed_nothing)
 		return true;
 	/* A proxy may close the connection at a command that it does not know. */
 	if (v->questions > 0 && facts->trial[TRIAL_ACQUIRE].vote == VOTE_YES &&

@@ -153,7 +153,7 @@ answers_with() {
 	# arguments_of SCRIPT [FLAG]: those after the token; src/lock/operations.def has their names.
 	arguments_of() {
 		case $1 in
-		acquire) arguments=(600000 ' 0 0 0 1000 1   ') ;;
+		acquire) arguments=(600000 ' 0 0 0 0 1000 1   ') ;;
 		extend) arguments=(600000 ' 0') ;;
 		undo) arguments=('0 0 0 1000') ;;
 		hand_off) arguments=("${2-} 0 0   0 0 1000   ") ;;
@@ -352,7 +352,7 @@ slots_word() { [ -z "$slots" ] && echo '?' || echo $((slots > 1 ? slots : 0)); }
 queue_of() { [ "$slots" -gt 1 ] && echo "{${key%#*}}:$slots" || echo "{$key}"; }
 
 # acquires X [FLAGS [WOKEN_BY [WAITER]]]
-acquires() { run_script acquire "$key" "$(token "$1")" 600000 "${2-} $(slots_word) 0 0 60000 1 ${4-} ${3-} ${5-}"; }
+acquires() { run_script acquire "$key" "$(token "$1")" 600000 "${2-} $(slots_word) 0 0 0 60000 1 ${4-} ${3-} ${5-}"; }
 # hands_off X [FLAGS [WOKEN_BY [WAITER [FAR]]]]
 hands_off() { run_script hand_off "$key" "$(token "$1")" "${2-} $(slots_word) ${5-0}   0 0 60000 ${4-} ${3-} "; }
 undoes() { run_script undo "$key" "$(token "$1")" "$(slots_word) 0 0 60000"; }

@@ -19,7 +19,7 @@
 
 enum event_kind {
 	EV_START, /* start to acquire the lock */
-	EV_LINK_SHAKES, /* connected, but TLS, or the reply to AUTH, is missing; `reply` has the
+	EV_LINK_SHAKES, /* connected, but TLS, or the server's role, is missing; `reply` has the
 			   reason if that takes too long */
 	EV_LINK_UP, /* connected */
 	EV_LINK_DOWN, /* connecting failed, or the connection broke; `reply` says why */

@@ -733,7 +733,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	# no pattern of keys or channels is missing, and each one is needed, apart from those that doctor tries in vain on purpose
 	denied() {
 		local i
-		for i in 1 2 3; do as_master $i acl log 100; done | grep -A1 '^object$' | grep -vE '^(--|object|ping|config|other:|redlock:fence:\{other:)' > "$T/denied"
+		for i in 1 2 3; do as_master $i acl log 100; done | grep -A1 '^object$' | grep -vE '^(--|object|ping|config|cluster|other:|redlock:fence:\{other:)' > "$T/denied"
 		cat "$T/denied"
 		[ -s "$T/denied" ]
 	}

@@ -131,6 +131,8 @@ through() {
 }
 
 @test "a wrong password where others need none: no key is left, and nobody gets the lock" {
+	# the nodes know the script of an acquisition
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret works
 	for i in 1 2 3; do as_master $i acl setuser default nopass > "$T/acl"; done
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=wr0ng
 	# the default user may do all, or may not delete a key
@@ -153,6 +155,9 @@ through() {
 }
 
 @test "after one wrong password, the process sends AUTH alone" {
+	# the nodes know the script of an acquisition
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret works
+	for i in 1 2 3; do as_master $i config resetstat > "$T/acl"; done
 	for i in 1 2 3; do as_master $i acl setuser default nopass +@all > "$T/acl"; done
 	in_background "$T/out" run -vv -k job --restart-guard off --username app --password-file <(echo wr0ng) --node-wait 1h -- true
 	refusals() { [ "$(grep -c "sock refuses the password" "$T/out")" -gt 9 ]; }
@@ -165,6 +170,8 @@ through() {
 }
 
 @test "a wrong password where others need none, and a request that waits for AUTH: it is never sent" {
+	# the nodes know the script of an acquisition
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret works
 	for i in 1 2 3; do as_master $i acl setuser default nopass -del > "$T/acl"; done
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=wr0ng
 	for n in 1 2 3 4 5 6; do

@@ -205,7 +205,8 @@ through() {
 	for i in 1 2; do as_master $i acl setuser app resetpass '>s3cret' > "$T/acl"; done
 	touch "$T/go"
 	ended_with 0
-	for i in 1 2 3; do [ "$(as_master $i exists job)" = 0 ]; done
+	# the end waits for a majority
+	[ "$(for i in 1 2 3; do as_master $i exists job; done | grep -c 1)" -le 1 ]
 }
 
 @test "SELECT fails: the script has changed no other database" {

@@ -254,7 +254,6 @@ void peer_ask(struct step *s, int node, enum op op, bool watches, bool overrides
 bool peer_lacks_script(struct step *s, const struct event *ev)
 {
 	struct peer *p = &s->lock->peer[ev->node];
-
 	bool is_unsure = reply_is_absent(ev->reply, REASON_UNSURE);
 
 	if (!p->asked || !reply_lacks_script(ev->reply) ||

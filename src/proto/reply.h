@@ -93,9 +93,9 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define CODE_RESERVED 2 /* free, but reserved for another waiter, or waiters are ahead of us */
 #define CODE_QUARANTINE 3 /* the node has no vote for another pttl */
 #define CODE_SKEWED 4 /* clocks differ by pttl; text: the node's is "ahead of" ours or "behind" */
-#define CODE_NO_EVAL 7 /* the user has no right to EVAL, with which keys are released */
-#define CODE_UNSURE 6 /* FLAG_UNSURE: nothing was done */
 #define CODE_COUNTER 5 /* text: the fencing counter that cannot be raised */
+#define CODE_UNSURE 6 /* FLAG_UNSURE: nothing was done */
+#define CODE_NO_EVAL 7 /* the user has no right to EVAL, with which keys are released */
 
 /* The items of a reply to OP_SCAN. */
 #define PAGE_CURSOR 1 /* of the next page; "0": there is none */

@@ -120,6 +120,19 @@ static void note_record(struct lock *lock, int node, const struct reply *reply, 
 	memcpy(last->text, reply->text, reply->text_len + 1);
 }
 
+static void note_server(struct lock *lock, const struct event *ev)
+{
+	const struct reply *reply = ev->reply;
+	usec asked_at = lock->peer[ev->node].asked_at;
+
+	if ((ev->op == OP_ACQUIRE || ev->op == OP_REPAIR) && reply->vote == VOTE_YES &&
+		!reply->is_unguarded)
+		tally_compare_servers(
+			&lock->tally, ev->node, reply->run_id, asked_at, lock->policy.quarantine);
+	tally_identify(&lock->tally, ev->node, reply->run_id);
+	lock->tally.ballot[ev->node].seen_at = asked_at;
+}
+
 static void take_reply(struct step *s, const struct event *ev)
 {
 	struct lock *lock = s->lock;
@@ -148,7 +161,10 @@ static void take_reply(struct step *s, const struct event *ev)
 		b->reply = reply_absent(REASON_GARBAGE, NULL);
 	reply = &b->reply;
 	if (reply->run_id[0])
-		tally_identify(&lock->tally, ev->node, reply->run_id);
+		note_server(lock, ev);
+	/* A no from one of several servers is true. */
+	if (b->is_several && reply->vote == VOTE_YES)
+		b->reply = reply_absent(REASON_SEVERAL, NULL);
 	/* Each attempt has a new token, and tells it to a node once. */
 	if (ev->op == OP_ACQUIRE && reply->vote == VOTE_YES && reply->is_partial)
 		tally_note_copy(&lock->tally, ev->node);

@@ -77,6 +77,7 @@ static bool is_permanent(enum reason reason)
 	case REASON_MAXCLIENTS:
 	case REASON_SERVER:
 	case REASON_QUARANTINE:
+	case REASON_SEVERAL:
 	case REASON_SKEWED:
 	case REASON_COUNTER:
 	case REASON_NO_SCRIPT:

@@ -71,6 +71,7 @@ enum reason {
 	REASON_PROTECTED, /* protected mode: it serves its own host only */
 	REASON_SERVER, /* another error; detail: the server's words */
 	REASON_QUARANTINE, /* it is new or forgot its keys; pttl: remaining time */
+	REASON_SEVERAL, /* several servers answer for it */
 	REASON_SKEWED, /* its clock is off by pttl; detail: "ahead" or "behind" */
 	REASON_COUNTER, /* the fencing number cannot be raised; detail: the counter's key */
 	REASON_NO_SCRIPT, /* the request was sent by digest, and nothing was done */

@@ -40,6 +40,16 @@ void tally_identify(struct tally *t, int node, const char *run_id)
 		}
 }
 
+/* Half of the quarantine: clocks drift. */
+void tally_compare_servers(
+	struct tally *t, int node, const char *run_id, usec asked_at, usec quarantine)
+{
+	struct ballot *b = &t->ballot[node];
+
+	b->is_several |= b->run_id[0] && strcmp(b->run_id, run_id) != 0 &&
+			 asked_at < b->seen_at + quarantine / 2;
+}
+
 void tally_note_copy(struct tally *t, int node)
 {
 	if (t->duplicate[0] < 0)

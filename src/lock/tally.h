@@ -24,6 +24,8 @@ struct ballot {
 	enum vote vote; /* in the current round */
 	struct reply reply; /* the newest from, or about, this node */
 	char run_id[RUN_ID_MAX]; /* which life of which server; "": unknown */
+	usec seen_at; /* that server answered a request that was sent then */
+	bool is_several; /* several servers answer for this node */
 };
 
 struct tally {
@@ -53,6 +55,13 @@ void tally_set_absent(struct tally *t, int node, const struct reply *reply);
 
 /* Remembers which server answered; sets duplicate[] if another node is the same server. */
 void tally_identify(struct tally *t, int node, const char *run_id);
+
+/* The node gave a vote under its restart guard, to a request that was sent at `asked_at`. A server
+ * that replaced another one would still be in `quarantine`: if the node's server is another one
+ * than before, both are there, and the node has no vote from now on. `doctor --admit` ends a
+ * quarantine: a process that does not hear the new server before takes it for a second one. */
+void tally_compare_servers(
+	struct tally *t, int node, const char *run_id, usec asked_at, usec quarantine);
 
 /* The node had our new token before it was asked: it is the server of another node, or gets its
  * data. */

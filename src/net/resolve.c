@@ -112,11 +112,32 @@ static struct lookup *lookup_start(const struct node *node)
 	return NULL;
 }
 
+/* Before `b`, of the same family? */
+static bool is_lower(const struct addrinfo *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in *a4 = (const void *)a->ai_addr, *b4 = (const void *)b;
+	const struct sockaddr_in6 *a6 = (const void *)a->ai_addr, *b6 = (const void *)b;
+
+	if (a->ai_family != b->ss_family)
+		return false;
+	return a->ai_family == AF_INET
+		       ? memcmp(&a4->sin_addr, &b4->sin_addr, sizeof(a4->sin_addr)) < 0
+		       : memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) < 0;
+}
+
+/* Name servers rotate the addresses of a name. The addresses of a family get an order that is the
+ * same for all clients: if two of them are masters, all clients ask the same one. */
 static void take(struct addresses *out, const struct addrinfo *info)
 {
 	for (; info && out->count < ADDRESSES_MAX; info = info->ai_next) {
-		memcpy(&out->address[out->count], info->ai_addr, info->ai_addrlen);
-		out->len[out->count++] = info->ai_addrlen;
+		int i = out->count++;
+
+		for (; i > 0 && is_lower(info, &out->address[i - 1]); i--) {
+			out->address[i] = out->address[i - 1];
+			out->len[i] = out->len[i - 1];
+		}
+		memcpy(&out->address[i], info->ai_addr, info->ai_addrlen);
+		out->len[i] = info->ai_addrlen;
 	}
 }
 

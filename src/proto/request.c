@@ -342,6 +342,7 @@ const char *reason_words(enum reason reason)
 		[REASON_SERVER] = "answered with an error",
 		[REASON_GARBAGE] = "does not speak the Redis protocol",
 		[REASON_QUARANTINE] = "is in quarantine",
+		[REASON_SEVERAL] = "is several servers: another one answers than before",
 		[REASON_SKEWED] = "has another time of day",
 		[REASON_COUNTER] = "has a fencing counter that is no number, or at its limit",
 		[REASON_UNSURE] = "was not sure of the user",

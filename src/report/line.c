@@ -161,6 +161,7 @@ void line_problem(struct line *l, const struct reply *a, usec age)
 	case REASON_NOT_READY:
 	case REASON_LOADING:
 	case REASON_LEFT:
+	case REASON_SEVERAL:
 	case REASON_READONLY:
 	case REASON_MISCONF:
 	case REASON_NOAUTH:

@@ -51,6 +51,7 @@ static const struct {
 	/* Only requests for locks get these reasons; the first request to a node is none. */
 	[REASON_NOT_READY] = {"not-redis", false, false},
 	[REASON_QUARANTINE] = {"not-redis", false, false},
+	[REASON_SEVERAL] = {"several-servers", false, false},
 	[REASON_SKEWED] = {"not-redis", false, false},
 	[REASON_COUNTER] = {"counter", false, true},
 	[REASON_NO_SCRIPT] = {"not-redis", false, false},
@@ -188,6 +189,9 @@ static const struct {
 	{REASON_QUARANTINE, NULL,
 		"wait: the quarantine of a node that is new, restarted or flushed ends "
 		"automatically; if the nodes hold no locks, 'redlock doctor --admit' ends it now"},
+	{REASON_SEVERAL, NULL,
+		"name each server by an address of its own, not a load balancer; 'redlock doctor' "
+		"tells them apart"},
 	{REASON_SKEWED, NULL,
 		"set the clocks of that host and of this one: timedatectl set-ntp true; "
 		"'--restart-guard off' does not look at clocks"},

@@ -104,6 +104,25 @@ waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
 	is_like "$output" "*done"
 }
 
+@test "a name with the addresses of two masters: all clients ask the same one, in whatever order the addresses come" {
+	for i in 1 2 3; do
+		server "127.0.1.$i"
+		votes "127.0.1.$i"
+	done
+	names 'n1 127.0.1.3 127.0.1.1 127.0.1.2'
+	export REDLOCK_NODES=redis://n1
+	in_lab_background "$T/holder" run -k job -- sh -c "echo up; $(waits_for_go)"
+	eventually file_has "$T/holder" '^up'
+	[ "$(at 127.0.1.1 exists job)" = 1 ]
+	for order in '1 2 3' '2 3 1' '3 2 1' '2 1 3'; do
+		# shellcheck disable=SC2046
+		names "n1$(printf ' 127.0.1.%s' $order)"
+		run -75 in_lab run -n -k job -- echo never
+	done
+	touch "$T/go"
+	ended_with 0
+}
+
 @test "a name whose IPv6 address is a replica, and whose IPv4 address is the master: one attempt is enough" {
 	server 127.0.1.1
 	votes 127.0.1.1

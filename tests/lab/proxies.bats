@@ -85,6 +85,25 @@ job_is_on() { [ "$(for i in 1 2 3; do at "127.0.1.$i" exists job; done | paste -
 	json '[.nodes[].usable] | any | not'
 }
 
+@test "haproxy: two masters behind one address: a waiter that reaches one of them, then the other, gets no vote" {
+	server 127.0.1.4
+	votes 127.0.1.4
+	haproxy_start 1s '127.0.1.1 127.0.1.4' 127.0.1.2 127.0.1.3
+	at 127.0.1.1 set name first > "$T/set"
+	# the next connection leads to the other one
+	leads_to_first() { [ "$(lab redis-cli -h 127.0.3.1 get name)" = first ]; }
+	eventually leads_to_first
+	export REDLOCK_TTL=9s REDLOCK_NODE_TIMEOUT=1500ms
+	in_lab_background "$T/holder" run -k job --nodes redis://127.0.1.4 -- sh -c "echo up; $(waits_for_go)"
+	eventually file_has "$T/holder" '^up'
+	run -69 in_lab run -k job --node-wait 3s --restart-guard on --nodes redis://127.0.3.1 -- echo never
+	is_like "$output" "*redis://127.0.3.1:6379 is several servers: another one answers than before*"
+	is_like "$output" "*hint: name each server by an address of its own, not a load balancer*"
+	[ "$(at 127.0.1.1 exists job)" = 0 ]
+	touch "$T/go"
+	ended_with 0
+}
+
 @test "twemproxy: locks work, and doctor says what it is" {
 	for i in 1 2 3; do
 		printf '%s\n' "n$i:" "  listen: 127.0.3.$i:6379" '  redis: true' '  servers:' "   - 127.0.1.$i:6379:1 s$i"

@@ -35,6 +35,44 @@ TEST(quarantine_is_no_vote_and_leaves_nothing_to_release)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
+TEST(a_server_that_votes_in_the_place_of_another_one_was_there_beside_it)
+{
+	struct policy p = policy(3, NEVER);
+	struct rig r;
+
+	p.quarantine = 30 * USEC_SEC;
+	start_with(&r, &p);
+	all_up(&r);
+	votes(&r, "FFF");
+	wait_until(&r, resume_at(&r));
+	r.fake[0].run_id = "other";
+	votes(&r, "YAA");
+	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_ABSENT);
+	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_SEVERAL);
+	CHECK(r.lock.peer[0].pending);
+	while (serve(&r)) /* the releases */
+		;
+	/* The first one is back: it has no vote either. */
+	wait_until(&r, resume_at(&r));
+	r.fake[0].run_id = NULL;
+	votes(&r, "YY");
+	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_ABSENT);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+
+	/* After half of a quarantine, clocks may have drifted; without a guard, a server may have
+	 * restarted. */
+	for (int guarded = 0; guarded < 2; guarded++) {
+		p.quarantine = guarded ? MS : 0;
+		start_with(&r, &p);
+		all_up(&r);
+		votes(&r, "FFF");
+		wait_until(&r, resume_at(&r));
+		r.fake[0].run_id = "other";
+		votes(&r, "YYF");
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	}
+}
+
 TEST(quarantine_sets_the_time_of_the_next_attempt)
 {
 	struct rig r;

@@ -325,7 +325,7 @@ const char *reason_words(enum reason reason)
 		[REASON_NOT_READY] = "had not answered yet",
 		[REASON_LOADING] = "is still loading its data",
 		[REASON_LEFT] = "has moved: its name leads to another server now",
-		[REASON_READONLY] = "is a read-only replica",
+		[REASON_READONLY] = "is a replica",
 		[REASON_MISCONF] = "refuses writes because it cannot save to disk",
 		[REASON_OOM] = "is out of memory",
 		[REASON_NOAUTH] = "requires a password",

@@ -485,10 +485,19 @@ works_silently() {
 @test "a replica, one without its master, too few replicas" {
 	node 1 replicaof 127.0.0.1 1 > "$T/set"
 	run -69 --separate-stderr redlock run -n -k job -- true
-	is_like "$stderr" "*is a read-only replica?hint: name its master*"
+	is_like "$stderr" "*is a replica?hint: name its master*"
 	run -69 --separate-stderr redlock doctor
 	is_like "$output" "*error: is a replica: its master decides what it keeps*fix: name its master*"
-	node 1 config set replica-serve-stale-data no > "$T/set"
+	# one that takes writes, which its master's data replace
+	node 1 config set replica-read-only no > "$T/set"
+	for guard in on off; do
+		run -69 --separate-stderr redlock run -n -k job --restart-guard $guard -- true
+		is_like "$stderr" "*is a replica?hint: name its master*"
+		[ "$(node 1 exists job)" = 0 ]
+	done
+	run -69 --separate-stderr redlock doctor
+	is_like "$output" "*error: is a replica: its master decides what it keeps*fix: name its master*"
+	node 1 config set replica-read-only yes replica-serve-stale-data no > "$T/set"
 	run -69 --separate-stderr redlock run -n -k job -- true
 	is_like "$stderr" "*is a replica without its master?hint: name its master*"
 	node 1 replicaof no one > "$T/set"
@@ -508,7 +517,7 @@ works_silently() {
 	eventually synced
 	export REDLOCK_NODES="unix://$T/1.sock unix://$T/2.sock"
 	run -69 --separate-stderr redlock run -n -k job -- true
-	is_like "$stderr" "*1 of 2 nodes can be used*2.sock is a read-only replica?hint: unix://$T/2.sock: name its master*"
+	is_like "$stderr" "*1 of 2 nodes can be used*2.sock is a replica?hint: unix://$T/2.sock: name its master*"
 	run -69 --separate-stderr redlock doctor
 	is_like "$output" "*2.sock*error: is a replica*fix: name its master*in one replication group with unix://$T/1.sock*"
 	[ "$(node 2 <<< "REPLICAOF NO ONE")" = OK ]
@@ -743,7 +752,7 @@ is_freed_by() {
 	for i in 2 3; do node $i replicaof 127.0.0.1 1 > "$T/set"; done
 	run --separate-stderr redlock run -n -k job -- echo never
 	[ "$status" -ne 0 ]
-	is_like "$stderr" "*2.sock is a read-only replica*hint: unix://$T/2.sock, unix://$T/3.sock: name its master*"
+	is_like "$stderr" "*2.sock is a replica*hint: unix://$T/2.sock, unix://$T/3.sock: name its master*"
 }
 
 @test "no nodes are named: doctor says which one it asks" {

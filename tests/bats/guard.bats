@@ -329,7 +329,8 @@ with_ports() {
 	local i try
 	for i in 2 4; do
 		for try in 1 2 3 4 5; do
-			[ -z "${PID[i]:-}" ] || kill_node $i
+			# it has ended if the port was taken
+			[ -z "${PID[i]:-}" ] || kill_node $i || true
 			PORT[i]=$((20000 + RANDOM % 10000))
 			start_node $i --port "${PORT[i]}" --bind 127.0.0.1 --repl-diskless-sync-delay 0 "$@"
 			eventually admitted $i && break

@@ -87,7 +87,7 @@ no_node() {
 		json "[.findings[] | select(.node == \"unix://$T/a\" and .severity != \"note\").id] == [\"$2\"]"
 		no_longer a
 	}
-	refused "$call-READONLY You can't write against a read only replica." replica 'is a read-only replica'
+	refused "$call-READONLY You can't write against a read only replica." replica 'is a replica'
 	refused "$call-OOM command not allowed when used memory > 'maxmemory'." memory 'is out of memory'
 	refused "$call-MISCONF KeyDB is configured to save RDB snapshots" stop-writes 'refuses writes because it cannot save to disk'
 	refused "$call-LOADING Redis is loading the dataset in memory" loading 'is still loading its data'

@@ -97,7 +97,7 @@ waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
 	for i in 1 2; do [ "$(at "127.0.1.$i" exists job)" = 0 ]; done
 	# a name that leads to a replica only
 	run -69 in_lab run -n --nodes redis://n3 -k job -- echo never
-	is_like "$output" "*redis://n3:6379 is a read-only replica*"
+	is_like "$output" "*redis://n3:6379 is a replica*"
 	# without the right to INFO, the refused write tells it, and the next address is asked
 	for i in 1 2; do at "127.0.2.$i" acl setuser default -info > "$T/set"; done
 	run -0 in_lab run -n --ttl 600s --node-timeout 10s --restart-guard off -k job --nodes 'redis://n1 redis://n2' -- echo done

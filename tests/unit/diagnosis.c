@@ -341,7 +341,7 @@ TEST(doctor_out_of_reach)
 		{REASON_TOO_LONG, true, "not-redis", "answered at excessive length"},
 		{REASON_ENDLESS, true, "not-redis", "sends messages without end"},
 		{REASON_LOADING, false, "loading", "is still loading its data"},
-		{REASON_READONLY, false, "replica", "is a read-only replica"},
+		{REASON_READONLY, false, "replica", "is a replica"},
 		{REASON_MOVED, false, "cluster", "is a cluster member"},
 		{REASON_CLUSTERDOWN, false, "cluster", "belongs to a cluster that is down"},
 		{REASON_MASTERDOWN, false, "replica", "is a replica without its master"},

@@ -37,6 +37,12 @@ local run_id = type(info) == 'string' and field(info, 'run_id') or ''
 local function guard()
 	local needed = to_number(quarantine)
 	note(REPLY_RUN_ID, run_id)
+	-- An error leaves no text that the searches find.
+	local history = tostring(try('INFO', 'replication'))
+	-- A replica (role:slave, role:replica) that takes writes loses them to its master's data.
+	if find(history, 'role:[sr]') then
+		return {err = 'READONLY'}
+	end
 	if needed == 0 then
 		return
 	end
@@ -45,9 +51,7 @@ local function guard()
 		note(REPLY_UNGUARDED, 1)
 		return
 	end
-	local history = try('INFO', 'replication')
-	history = type(history) == 'string'
-		and not (find(history, 'role:master', 1, true) and find(history, 'second_repl_offset:-1', 1, true))
+	history = not (find(history, 'role:master') and find(history, 'second_repl_offset:%-1'))
 		and field(history, 'master_replid') or '0'
 	local node_ms, client_ms = time[1] * 1000 + floor(time[2] / 1000), floor(wall / 1000)
 	local off = node_ms - client_ms

@@ -18,11 +18,32 @@
 #define SWEEP_APART_LATER (200 * USEC_MSEC)
 #define STUBBORN_AFTER USEC_SEC
 
+/* The accounts of services have a program in the place of a shell that runs no commands. */
+static bool is_no_shell(const char *shell)
+{
+	static const char *const names[] = {"nologin", "false", "true", "sync", "halt", "shutdown"};
+	const char *slash = strrchr(shell, '/'), *name = slash ? slash + 1 : shell;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 char *supervise_shell(void)
 {
-	char *shell = getenv("SHELL");
+	char *shell = getenv("SHELL"), shown[200];
+	bool is_there;
 
-	return shell && *shell ? shell : "/bin/sh";
+	if (!shell || !*shell)
+		return "/bin/sh";
+	is_there = program_exists(shell);
+	if (is_there && !is_no_shell(shell))
+		return shell;
+	log_say(LOG_DECISIONS, "SHELL '%s' is not used, but /bin/sh: it %s",
+		utf8_escape(shown, sizeof(shown), shell, strlen(shell)),
+		is_there ? "runs no commands" : "cannot be run");
+	return "/bin/sh";
 }
 
 int supervise_open(struct supervision *v, struct signals *signals, const char *name, struct err *e)

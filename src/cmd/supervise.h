@@ -29,7 +29,7 @@ struct supervision {
 	struct supervisor_message end; /* how the command ended */
 };
 
-/* Returns $SHELL, or /bin/sh. */
+/* Returns $SHELL; or /bin/sh, as cron does, if that is no shell or cannot be run. */
 char *supervise_shell(void);
 
 /* Returns -1 with *e. */

@@ -46,6 +46,26 @@ static bool find_in_path(char *found, const char *path, const char *name)
 	}
 }
 
+/* exec's own PATH if none is set. */
+static const char *search_path(void)
+{
+	const char *path = getenv("PATH");
+
+	return path ? path : "/bin:/usr/bin";
+}
+
+bool program_exists(const char *name)
+{
+	char found[PROGRAM_TEXT_MAX];
+	struct stat st;
+
+	if (strchr(name, '/'))
+		copy(found, name, strlen(name));
+	else if (!find_in_path(found, search_path(), name))
+		return false;
+	return stat(found, &st) == 0 && S_ISREG(st.st_mode) && eaccess(found, X_OK) == 0;
+}
+
 /* Finds the shortest part of the path that does not exist. */
 static void find_missing(char *missing, const char *path)
 {
@@ -81,7 +101,7 @@ static enum program_problem explain_name(struct program_failure *f, const char *
 	const char *path = getenv("PATH");
 	struct stat st;
 
-	if (find_in_path(f->path, path ? path : "/bin:/usr/bin", name))
+	if (find_in_path(f->path, search_path(), name))
 		return PROGRAM_OTHER;
 	copy(f->path, name, strlen(name));
 	copy(f->detail, path ? path : "", path ? strlen(path) : 0);

@@ -2,12 +2,15 @@
  * program: why a program could not be run, from its file: the errno of exec alone does not tell a
  * script without its interpreter from a name that does not exist.
  *
- * Call program_explain() after exec has failed, in the process that had called exec or in its
- * parent: a relative name counts from the working directory. The caller owns *f. The function looks
- * at files only, reports no errors, and without a better explanation leaves PROGRAM_OTHER.
+ * program_exists() tells it before exec, but not for certain. Call program_explain() after exec has
+ * failed, in the process that had called exec or in its parent: a relative name counts from the
+ * working directory. The caller owns *f. The function looks at files only, reports no errors, and
+ * without a better explanation leaves PROGRAM_OTHER.
  */
 #ifndef PROC_PROGRAM_H
 #define PROC_PROGRAM_H
+
+#include <stdbool.h>
 
 #define PROGRAM_TEXT_MAX 256
 
@@ -32,6 +35,9 @@ struct program_failure {
 	char path[PROGRAM_TEXT_MAX]; /* the file, as found in PATH; the name where none was found */
 	char detail[PROGRAM_TEXT_MAX];
 };
+
+/* Is there a file for that name, by its path or from PATH, that this user may execute? */
+bool program_exists(const char *name);
 
 void program_explain(struct program_failure *f, const char *name, int error);
 

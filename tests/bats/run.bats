@@ -103,6 +103,23 @@ start_nodes() {
 	[ "$output" = /bin/bash ]
 }
 
+@test "-c under an account without a shell: /bin/sh runs the string, and -v says so" {
+	printf '#!/bin/sh\n' > "$T/not-executable"
+	ln -s /bin/true "$T/nologin"
+	for shell in /usr/sbin/nologin "$T/nologin" /bin/false false /bin/sync "$T/absent" absent "$T/not-executable" "$T"; do
+		SHELL=$shell run --separate-stderr redlock run -v -k job -c 'echo $0'
+		[ "$status" -eq 0 ]
+		[ "$output" = /bin/sh ]
+		[[ "$stderr" == *"SHELL '$shell' is not used, but /bin/sh: it "* ]]
+	done
+	SHELL=sh run --separate-stderr redlock run -v -k job -c 'echo $0'
+	[ "$output" = sh ]
+	[[ "$stderr" != *SHELL* ]]
+	# a job of such an account counts as done only if it ran
+	SHELL=/usr/sbin/nologin redlock run -k job --once-per 1h -c "echo ran > $T/ran"
+	[ "$(cat "$T/ran")" = ran ]
+}
+
 @test "a script without #! is run by sh, by its path and from PATH, with its arguments" {
 	printf 'printf "[%%s]" "$@"; exit 5\n' > "$T/script"
 	chmod +x "$T/script"

@@ -4,11 +4,13 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mask.h"
+#include "base/text.h"
 #include "base/token.h"
 #include "cmd/print.h"
 #include "cmd/setup.h"
 #include "net/query.h"
 #include "net/tls.h"
+#include "proc/tree.h"
 #include "report/problem.h"
 #include "report/report.h"
 
@@ -61,20 +63,37 @@ static bool is_within_slot(const struct settings *s)
 	       getenv("REDLOCK_SLOT") && held && *held;
 }
 
+/* Each list of ids contains those of the runs around it. */
+static void add_outer(void *client, const char *ids)
+{
+	struct client *c = client;
+	size_t used = strlen(c->outer);
+
+	if (ids && !strstr(c->outer, ids))
+		text_append(c->outer, sizeof(c->outer), &used, "%s%s", used ? " " : "", ids);
+}
+
+/* sudo and env -i remove the ids from the environment. The nodes decide what they are worth. */
+static void learn_outer(struct client *c)
+{
+	if (!c->knows_outer)
+		tree_read_above("REDLOCK_HELD", add_outer, c);
+	c->knows_outer = true;
+}
+
 int client_open(
 	struct client *c, const struct settings *s, long pid, char *const argv[], struct err *e)
 {
 	const struct policy policy = settings_policy(s);
-	const char *outer = getenv("REDLOCK_HELD");
 	char owner[OWNER_MAX] = "";
 	size_t used = 0;
 
 	c->settings = s;
 	c->began = clock_now();
 	/* A copy: set_environment() of cmd/run.c changes the environment. */
-	c->outer = outer ? strdup(outer) : "";
-	if (!c->outer)
-		return err_set(e, ERR_SYSTEM, "out of memory");
+	c->outer[0] = '\0';
+	c->knows_outer = false;
+	add_outer(c, getenv("REDLOCK_HELD"));
 	c->is_within_slot = is_within_slot(s);
 	report_keys(c->name, &s->keys);
 	if (s->owner)
@@ -87,6 +106,15 @@ int client_open(
 	c->session.held = c->outer;
 	c->wake_fd = c->signals.fd;
 	return 0;
+}
+
+const char *client_held(char dst[CLIENT_HELD_MAX], const struct client *c, const char *id)
+{
+	size_t used = 0;
+
+	text_append(
+		dst, CLIENT_HELD_MAX, &used, "%s%s%s", id, *id && c->outer[0] ? " " : "", c->outer);
+	return dst;
 }
 
 int client_not_opened(const struct settings *s, const struct err *e)
@@ -227,6 +255,28 @@ static void warn_own_slot(struct client *c)
 			     "other: take one slot only, or give --no-wait or --wait");
 }
 
+/* Where the environment of a process above this one cannot be read, only the owner text tells. A
+ * container of the same host name has the same pids. */
+static void warn_of_holder_above(struct client *c)
+{
+	char owner[HOLDER_TEXT_MAX], host[256] = "";
+	const char *at = strchr(report_holder_text(owner, &c->session.lock.tally), '@');
+	size_t len;
+	int pid;
+
+	gethostname(host, sizeof(host) - 1);
+	len = strlen(host);
+	if (c->has_warned_above || !at || strncmp(at + 1, host, len) != 0 ||
+		sscanf(at + 1 + len, ":%d", &pid) != 1 || !tree_has(pid, getpid()))
+		return;
+	c->has_warned_above = true;
+	log_hint(LOG_NORMAL,
+		"if process %d, above this one, is the holder, this wait never ends: let its "
+		"command "
+		"keep REDLOCK_HELD, as with 'sudo --preserve-env=REDLOCK_HELD'",
+		pid);
+}
+
 /* On a terminal the message is updated in place; a hint is printed below a message that stays. */
 static void show_waiting(struct client *c)
 {
@@ -250,12 +300,18 @@ static void show_waiting(struct client *c)
 			"waiting: %s", text);
 	if (is_new)
 		explain(c, NULL, LOG_NORMAL);
+	if (lock->refusal == REFUSAL_BUSY)
+		warn_of_holder_above(c);
 }
 
-bool client_is_nested(const struct client *c, const struct reply **holder)
+bool client_is_nested(struct client *c, const struct reply **holder)
 {
 	const struct lock *lock = &c->session.lock;
-	int count = tally_held_by(&lock->tally, c->outer, holder);
+	int count;
+
+	if (tally_count(&lock->tally, VOTE_FOREIGN) > 0)
+		learn_outer(c);
+	count = tally_held_by(&lock->tally, c->outer, holder);
 
 	/* The enclosing run holds one slot; another slot may be free, or become free soon, unless
 	 * that run has another limit. */
@@ -275,7 +331,7 @@ void client_start(struct client *c)
 	session_start(&c->session);
 }
 
-bool client_is_open(const struct client *c)
+bool client_is_open(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	const struct reply *ignored;
@@ -505,7 +561,7 @@ int client_refuse_nested(struct client *c)
 	return (int)s->conflict_exit_code;
 }
 
-const char *client_refusal_word(const struct client *c)
+const char *client_refusal_word(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	const struct reply *ignored;
@@ -608,8 +664,7 @@ void client_print(const struct client *c, long background_pid)
 		}
 		print_env("REDLOCK_TOKEN", id);
 		print_env("REDLOCK_TTL_MS", ttl);
-		snprintf(held, sizeof(held), "%s%s%s", id, c->outer[0] ? " " : "", c->outer);
-		print_env("REDLOCK_HELD", held);
+		print_env("REDLOCK_HELD", client_held(held, c, id));
 		if (background_pid)
 			print_env("REDLOCK_HOLDER_PID", pid);
 		if (lock->tenure.fence)

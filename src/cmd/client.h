@@ -32,7 +32,8 @@
 struct client {
 	const struct settings *settings;
 	char name[REPORT_MAX]; /* the lock's keys, for messages */
-	const char *outer; /* the ids of the enclosing locks, from REDLOCK_HELD */
+	char outer[CLIENT_HELD_MAX]; /* the ids of the enclosing locks, from REDLOCK_HELD */
+	bool knows_outer; /* also from that of the processes above this one */
 	bool is_within_slot; /* the environment has another slot of this semaphore */
 	struct session session;
 	struct signals signals;
@@ -45,7 +46,7 @@ struct client {
 	/* Valid while waiting. */
 	usec message_at, message_interval;
 	bool is_live, has_warned_not_queued, has_warned_no_room, has_warned_own_slot,
-		has_hinted_why, has_alarmed;
+		has_warned_above, has_hinted_why, has_alarmed;
 };
 
 /* Returns the name of the user; uid: storage for a user without a name. */
@@ -59,6 +60,10 @@ int client_open(
 /* Prints why client_open() failed, and returns the exit status. */
 int client_not_opened(const struct settings *s, const struct err *e);
 
+/* REDLOCK_HELD for a command: the id of its lock ("": none of its own), and those of the enclosing
+ * locks. Returns dst. */
+const char *client_held(char dst[CLIENT_HELD_MAX], const struct client *c, const char *id);
+
 /* Ends the process by that signal. With --format env, first prints a line that makes eval fail. */
 _Noreturn void client_die(const struct client *c, int number);
 
@@ -69,7 +74,7 @@ _Noreturn void client_die(const struct client *c, int number);
  * (client_is_nested()).
  */
 void client_start(struct client *c);
-bool client_is_open(const struct client *c);
+bool client_is_open(struct client *c);
 int client_step(struct client *c);
 
 /* The three functions above in a loop. Returns the number of a fatal signal, else 0. */
@@ -77,7 +82,7 @@ int client_acquire(struct client *c);
 
 /* Tells whether an enclosing run holds the lock. (*holder)->text is then the value of that lock. If
  * (*holder)->is_shared, it is the readers' value, and a writer cannot run under it. */
-bool client_is_nested(const struct client *c, const struct reply **holder);
+bool client_is_nested(struct client *c, const struct reply **holder);
 
 /* Print the end of an extension round: of the first one without a majority, why; and of the next
  * one with a majority, that the lock is extended again. */
@@ -105,7 +110,7 @@ int client_refuse_duplicate(struct client *c);
 
 /* The outcome as a word: "busy", "no-quorum", "duplicate-node" or "too-slow". A constant. Call it
  * before the release. */
-const char *client_refusal_word(const struct client *c);
+const char *client_refusal_word(struct client *c);
 
 /* Calls the one of these three that applies; with --json, prints the document as well. */
 int client_print_refusal(struct client *c);

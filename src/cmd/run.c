@@ -78,7 +78,8 @@ static void set_environment(const struct run *r, const char *token)
 {
 	const struct settings *s = r->client.settings;
 	const struct lock *lock = &r->client.session.lock;
-	char held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24], names[REQUEST_KEY_MAX + 1];
+	char id[TOKEN_ID_LEN + 1], held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24],
+		names[REQUEST_KEY_MAX + 1];
 
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
 	setenv("REDLOCK_KEY", settings_text(names, &s->names), 1);
@@ -99,10 +100,8 @@ static void set_environment(const struct run *r, const char *token)
 		unsetenv("REDLOCK_HOLDER_PID");
 	set_number("REDLOCK_LIMIT", s->limit);
 	set_number("REDLOCK_SLOT", client_slot(&r->client));
-	/* The ids of this lock and of all enclosing locks. */
-	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
-		r->is_nested || !r->client.outer[0] ? "" : " ", r->client.outer);
-	setenv("REDLOCK_HELD", held, 1);
+	snprintf(id, sizeof(id), "%.*s", r->is_nested ? 0 : TOKEN_ID_LEN, token);
+	setenv("REDLOCK_HELD", client_held(held, &r->client, id), 1);
 	setup_command(s);
 }
 

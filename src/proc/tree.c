@@ -338,3 +338,37 @@ bool tree_has(pid_t root, pid_t pid)
 	while (p.parent > 1 && read_process(p.parent, &p));
 	return false;
 }
+
+/* Reads a whole file of /proc, which does not tell its size, and adds a final '\0'. Returns NULL if
+ * it cannot be read; the caller frees it. */
+static char *read_whole(const char *path, size_t *len)
+{
+	FILE *file = fopen(path, "re");
+	char *text = NULL;
+	size_t room = 0;
+	ssize_t n = file ? getdelim(&text, &room, EOF, file) : -1;
+
+	if (file)
+		fclose(file);
+	*len = n > 0 ? (size_t)n : 0;
+	return text;
+}
+
+void tree_read_above(
+	const char *variable, void (*take)(void *context, const char *value), void *context)
+{
+	struct process p = {.parent = getppid()};
+	size_t name_len = strlen(variable), len;
+	char path[32];
+
+	do {
+		char *text, *at;
+
+		snprintf(path, sizeof(path), "/proc/%d/environ", (int)p.parent);
+		text = read_whole(path, &len);
+		for (at = text; at && at < text + len; at += strlen(at) + 1)
+			if (strncmp(at, variable, name_len) == 0 && at[name_len] == '=')
+				take(context, at + name_len + 1);
+		free(text);
+	} while (read_process(p.parent, &p) && p.parent > 0);
+}

@@ -59,4 +59,12 @@ bool tree_is_stopped(pid_t pid);
 /* Is `pid` root, or a descendant of root? */
 bool tree_has(pid_t root, pid_t pid);
 
+/*
+ * Calls take() with the value of an environment variable in each process above this one that has
+ * it, from the nearest to the farthest: as the process was started, and as far as this user may
+ * read it.
+ */
+void tree_read_above(
+	const char *variable, void (*take)(void *context, const char *value), void *context);
+
 #endif

@@ -1048,6 +1048,43 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	held_on other 0
 }
 
+@test "a nested run without REDLOCK_HELD: that of the processes above it counts" {
+	patiently
+	me=$REDLOCK_BUILD/redlock
+	# as sudo and su do: the process that has the variable stays
+	printf '#!/bin/sh\nenv -i "PATH=$PATH" "REDLOCK_NODES=$REDLOCK_NODES" "$@"; exit $?\n' > "$T/bare"
+	chmod +x "$T/bare"
+	bare=("$T/bare")
+	for way in '' '--reentrant' '--shared'; do
+		[ "$way" = --reentrant ] && expected=0 || expected=75
+		run -$expected redlock run -k job -- "${bare[@]}" "$me" run $way -k job -- true
+		[ $expected = 0 ] || [[ "$output" == *"'job' is held by a run that this one is part of"* ]]
+	done
+	# also through a run without it under another lock, and for the run that is farthest away
+	run -75 redlock run -k job -- "${bare[@]}" "$me" run -k other -- "${bare[@]}" "$me" run -k job -- true
+	run -75 redlock run -k job -- "${bare[@]}" "$me" run -k other -- "$me" run -k third -- "$me" run -k job -- true
+	# the command of another run is not part of it
+	redlock run -k job -- sh -c "echo > '$T/up'; until [ -e '$T/go' ]; do sleep 0.02; done" &
+	also_end $!
+	eventually test -e "$T/up"
+	run -75 "${bare[@]}" "$me" run -w 10ms -k job -- true
+	[[ "$output" != *"part of"* ]]
+	touch "$T/go"
+	wait $!
+	free_everywhere job
+	free_everywhere other
+}
+
+@test "a nested run as another user, who cannot read REDLOCK_HELD above it: a hint names the holder" {
+	needs users
+	chmod 711 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$T"
+	chmod 777 "$T"/*.sock
+	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
+	run -75 redlock run -k job -- setpriv --reuid=65534 --clear-groups -- env -i "REDLOCK_NODES=$REDLOCK_NODES" \
+		"$T/redlock" run -w 1500ms -k job -- true
+	is_like "$output" "*hint: if process *, above this one, is the holder, this wait never ends*REDLOCK_HELD*"
+}
+
 @test "--reentrant: several levels run under one lock" {
 	patiently
 	me=$REDLOCK_BUILD/redlock

@@ -224,7 +224,7 @@ static void visit_again(struct scan *s, struct process *p)
 	struct process now;
 	int fd = kernel_pidfd_open(p->pid);
 
-	if (fd < 0 || !read_process(p->pid, &now) || now.started != p->started)
+	if ((fd < 0 && errno == ESRCH) || !read_process(p->pid, &now) || now.started != p->started)
 		p->alive = false;
 	add_member(s, p, fd);
 	if (fd >= 0)

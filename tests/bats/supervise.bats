@@ -653,6 +653,20 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 	done
 }
 
+@test "a filter denies pidfd_open: a descendant with a lower pid than its parent is signalled and counted, too" {
+	needs mounts pids
+	patiently
+	printf '%s\n' "trap 'echo got > $T/got; exit' TERM" "echo \$\$ > $T/low" 'while :; do sleep 0.02; done' > "$T/lower"
+	printf '%s\n' "echo 100 > /proc/sys/kernel/ns_last_pid; sh $T/lower & trap '' TERM; wait; wait" > "$T/parent"
+	printf '%s\n' 'echo 300 > /proc/sys/kernel/ns_last_pid' "sh $T/parent & echo \$! > $T/high" \
+		"until [ -s $T/low ]; do sleep 0.02; done" 'setsid kill -TERM 1; wait' > "$T/command"
+	run -143 unshare --pid --fork --mount-proc "$REDLOCK_BUILD/tools/deny" pidfd_open EPERM -- \
+		"$REDLOCK_BUILD/redlock" run -k job --kill-after 5s -- sh "$T/command"
+	[ "$(cat "$T/low")" -lt "$(cat "$T/high")" ]
+	[ "$(cat "$T/got")" = got ]
+	held_on job 0
+}
+
 @test "a filter denies a call that a run needs: redlock names it, and starts no command" {
 	patiently
 	# The leak check at the end of a sanitized program waits for a child, too: without wait4 it stays stopped.

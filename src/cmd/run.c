@@ -356,15 +356,11 @@ static void log_lost_lock(struct run *r)
 		client_hint_remedy(&r->client, LOG_ERRORS);
 }
 
-/* If the supervisor was killed, another message says so. */
 static void log_kill(struct run *r)
 {
 	r->summary.is_killed = r->watch.end.is_killed;
-	if (r->watch.end.is_killed && !r->watch.replacing)
-		log_say(LOG_NORMAL,
-			r->watch.end.cause == CAUSE_LOST && r->client.settings->on_lost == SIGKILL
-				? "the command was killed (SIGKILL)"
-				: "the command did not end in time and was killed (SIGKILL)");
+	supervise_log_kill(&r->watch,
+		r->watch.end.cause == CAUSE_LOST && r->client.settings->on_lost == SIGKILL);
 }
 
 /* The replies to the release may show that the lock was lost while the command ran. */

@@ -345,7 +345,7 @@ static int start_command(struct sandbox *b, struct err *e)
 		return -1;
 	if (b->is_shell)
 		welcome(b);
-	supervisor_start(&b->watch.supervisor, NEVER);
+	supervise_start(&b->watch);
 	return 0;
 }
 
@@ -364,33 +364,10 @@ static void check_process(struct sandbox *b)
 static void supervise(struct sandbox *b)
 {
 	struct supervision *v = &b->watch;
-	usec detach_at = clock_now() + DETACH_AFTER;
 
-	supervisor_check(&v->supervisor); /* it may be stopped already */
 	while (!v->is_over) {
-		struct pollfd fds[] = {
-			{.fd = b->signals.fd, .events = POLLIN},
-			{.fd = v->supervisor_is_dead ? -1 : supervisor_fd(&v->supervisor),
-				.events = POLLIN},
-			{.fd = b->process_is_dead ? -1 : background_fd(), .events = POLLIN},
-			{.fd = v->alarm, .events = POLLIN},
-		};
-		bool resumed;
-
-		alarm_set(v->alarm, usec_min(v->replace_at, detach_at));
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
-			assert(errno == EINTR || errno == ENOMEM);
-		if (clock_now() >= detach_at) {
-			supervisor_detach();
-			detach_at = NEVER;
-		}
-		resumed = supervise_take_signals(v);
-		if (resumed)
-			supervisor_resume(&v->supervisor);
-		supervise_read(v, resumed);
+		supervise_step(v, b->process_is_dead ? -1 : background_fd());
 		check_process(b);
-		if (!v->is_over && clock_now() >= v->replace_at)
-			supervise_replace(v, clock_now());
 	}
 	supervisor_close(&v->supervisor);
 }

@@ -6,7 +6,9 @@
 #include "base/mask.h"
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -173,6 +175,39 @@ void supervise_replace(struct supervision *v, usec now)
 	v->is_over = true;
 }
 
+void supervise_start(struct supervision *v)
+{
+	supervisor_start(&v->supervisor, NEVER);
+	v->detach_at = clock_now() + DETACH_AFTER;
+	supervisor_check(&v->supervisor); /* it may be stopped already */
+}
+
+void supervise_step(struct supervision *v, int other)
+{
+	struct pollfd fds[] = {
+		{.fd = v->signals->fd, .events = POLLIN},
+		{.fd = v->supervisor_is_dead ? -1 : supervisor_fd(&v->supervisor),
+			.events = POLLIN},
+		{.fd = v->alarm, .events = POLLIN},
+		{.fd = other, .events = POLLIN},
+	};
+	bool resumed;
+
+	alarm_set(v->alarm, usec_min(v->replace_at, v->detach_at));
+	if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
+		assert(errno == EINTR || errno == ENOMEM);
+	if (clock_now() >= v->detach_at) {
+		supervisor_detach();
+		v->detach_at = NEVER;
+	}
+	resumed = supervise_take_signals(v);
+	if (resumed)
+		supervisor_resume(&v->supervisor);
+	supervise_read(v, resumed);
+	if (!v->is_over && clock_now() >= v->replace_at)
+		supervise_replace(v, clock_now());
+}
+
 /* ---- messages at the end ---- */
 
 /* A file that does not exist counts from the working directory; its last part may be all that is
@@ -319,6 +354,15 @@ int supervise_supervisor_killed(void)
 	log_say(LOG_ERRORS,
 		"the command's supervisor was killed, and the command was ended with it");
 	return STATUS_INTERNAL;
+}
+
+void supervise_log_kill(const struct supervision *v, bool at_once)
+{
+	/* If the supervisor was killed, another message says so. */
+	if (v->end.is_killed && !v->replacing)
+		log_say(LOG_NORMAL,
+			at_once ? "the command was killed (SIGKILL)"
+				: "the command did not end in time and was killed (SIGKILL)");
 }
 
 void supervise_log_remaining(const struct tree *tree, const char *what)

@@ -2,8 +2,9 @@
  * supervise: main's part of supervising a command: it forwards signals to the supervisor process
  * (proc/supervisor), reads its messages, and does its work if it is dead or stuck.
  *
- * Calling sequence: supervise_open(), supervisor_prepare(), supervisor_start(); then, until
- * is_over, the caller's loop polls the signals, supervisor_fd() and the alarm, and calls
+ * Calling sequence: supervise_open(), supervisor_prepare(), supervise_start(); then
+ * supervise_step() until is_over. A caller with a lock to extend calls supervisor_start() and has a
+ * loop of its own instead: it polls the signals, supervisor_fd() and the alarm, and calls
  * supervise_take_signals(), supervise_read() and, from replace_at on, supervise_replace(). `end`
  * then tells how the command ended.
  *
@@ -19,6 +20,7 @@ struct supervision {
 	struct supervisor supervisor;
 	struct signals *signals;
 	int alarm; /* a timer for the caller's loop */
+	usec detach_at; /* when main drops what it inherited for the command alone */
 	const char *name; /* for messages */
 	bool has_fatal_signal; /* a fatal signal has arrived */
 	bool replacing; /* main does the supervisor's work */
@@ -34,6 +36,13 @@ char *supervise_shell(void);
 
 /* Returns -1 with *e. */
 int supervise_open(struct supervision *v, struct signals *signals, const char *name, struct err *e);
+
+/* Starts the command. */
+void supervise_start(struct supervision *v);
+
+/* Waits once for a signal, a message of the supervisor or a timer, and handles it; or until `other`
+ * (-1: none) is readable. */
+void supervise_step(struct supervision *v, int other);
 
 /* Forwards all pending signals to the command. Returns true if SIGCONT was among them. */
 bool supervise_take_signals(struct supervision *v);
@@ -55,6 +64,9 @@ int supervise_not_started(const struct supervision *v, const char *command, cons
 
 /* The same for a command after its supervisor was killed. */
 int supervise_supervisor_killed(void);
+
+/* Prints that the command got KILL, if it did; at_once: no other signal came before. */
+void supervise_log_kill(const struct supervision *v, bool at_once);
 
 /* Prints which processes of the command keep running without `what`. */
 void supervise_log_remaining(const struct tree *tree, const char *what);

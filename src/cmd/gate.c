@@ -2,11 +2,15 @@
  * redlock gate: the resource's side of fencing. Runs a command only if its fencing number is not
  * lower than the highest number seen so far, and stores the number first.
  *
- * The store is locked (flock) from before the comparison until the command has ended, as the
- * command inherits the lock: a command with a lower number never runs at the same time as one with
- * a higher. The number is on disk before the command starts. A new number is written to a new file,
- * which is locked before it is renamed to the store: a gate that is killed leaves either the old or
- * the new number.
+ * The store is locked (flock) from before the comparison until the command and all its descendants
+ * have ended: a command with a lower number never runs at the same time as one with a higher. Three
+ * hold that lock: main, the supervisor, and the command, which inherits a descriptor. Programs that
+ * close inherited descriptors (sudo, Python's subprocess, many daemons) are of the supervisor's
+ * tree; and the descriptor keeps the store locked when main and supervisor are killed at once.
+ *
+ * The number is on disk before the command starts. A new number is written to a new file, which is
+ * locked before it is renamed to the store: a gate that is killed leaves either the old or the new
+ * number.
  */
 #include "base/exit.h"
 #include "base/log.h"
@@ -17,6 +21,7 @@
 #include "file/file.h"
 #include "proc/child.h"
 #include "proc/program.h"
+#include "proc/tree.h"
 #include "proto/request.h"
 
 #include <errno.h>
@@ -24,17 +29,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Shell scripts use lower descriptors themselves. */
 #define INHERITED_FD 10
 
+/* The time between TERM and KILL after main was killed, unless --kill-after sets it: a command
+ * without a deadline gets the longest one of `run`. */
+#define GRACE (10 * USEC_SEC)
+
 struct gate {
 	const struct settings *settings;
 	char store[300]; /* for messages */
+	char name[303]; /* in quotes */
 	struct file_place place;
 	usec until; /* when --wait ends */
 	int lock; /* descriptor of the locked store; closed at exec */
+	struct signals signals;
+	struct supervision watch;
 };
 
 /* A symbolic link, a pipe or a folder is a wrong setting; other errors are those of this
@@ -130,19 +143,95 @@ static void hide_secrets(void)
 	setenv("REDLOCK_NODES", shown, 1);
 }
 
+/* Returns false after a message: on such a system only the inherited descriptor keeps the store
+ * locked. */
+static bool can_supervise(const struct gate *g)
+{
+	struct err e;
+
+	if (tree_is_visible() && supervisor_try(&e) == 0)
+		return true;
+	if (!tree_is_visible())
+		err_set(&e, ERR_SYSTEM,
+			"cannot supervise the command: /proc does not show this process");
+	log_say(LOG_NORMAL, "%s", e.text);
+	log_hint(LOG_NORMAL,
+		"programs that close inherited descriptors, such as sudo, run on while '%s' is "
+		"free",
+		g->store);
+	return false;
+}
+
+static int become(const struct gate *g)
+{
+	char *const *argv = g->settings->operands;
+	struct program_failure why;
+
+	program_explain(&why, argv[0], child_become(argv));
+	return supervise_cannot_run(argv[0], &why, "sh -c");
+}
+
+static int start(struct gate *g, struct err *e)
+{
+	const struct settings *s = g->settings;
+	const char *outer = getenv("REDLOCK_HELD");
+	const struct supervisor_policy policy = {
+		.deadline = {.on_lost = SIGTERM,
+			.grace = s->kill_after == NEVER ? GRACE : s->kill_after,
+			.kill_after = s->kill_after,
+			.signal = SIGTERM,
+			.reap = deadline_reap_time(s->ttl),
+			.max_run = NEVER},
+		.is_nested = outer && *outer,
+		.file_lock = g->lock,
+	};
+
+	if (signals_open(&g->signals, e) < 0 ||
+		supervise_open(&g->watch, &g->signals, g->name, e) < 0 ||
+		supervisor_prepare(&g->watch.supervisor, s->operands, &g->signals, &policy, e) < 0)
+		return -1;
+	supervise_start(&g->watch);
+	return 0;
+}
+
+/* The command keeps the store locked, and so does the supervisor if the command leaves processes
+ * behind. */
+static int supervise(struct gate *g)
+{
+	struct supervision *v = &g->watch;
+	struct err e;
+
+	if (start(g, &e) < 0) {
+		log_err(&e);
+		return status_of(e.kind);
+	}
+	log_never_block();
+	while (!v->is_over)
+		supervise_step(v, -1);
+	if (!v->end.stays)
+		supervisor_close(&v->supervisor);
+	supervise_log_kill(v, false);
+	if (v->end.kind == SUPERVISOR_FAILED)
+		return supervise_not_started(v, g->settings->operands[0], "sh -c");
+	if (v->replacing)
+		return supervise_supervisor_killed();
+	if (WIFSIGNALED(v->end.number))
+		signals_die(WTERMSIG(v->end.number));
+	return WEXITSTATUS(v->end.number);
+}
+
 int cmd_gate(struct settings *s)
 {
-	char *const *argv = s->operands;
 	struct gate g = {.settings = s, .until = usec_add(clock_now(), s->wait)};
-	struct program_failure why;
 	int error, status;
 
-	if (!argv[0]) {
+	if (!s->operands[0]) {
 		log_say(LOG_ERRORS, "missing command");
 		log_hint(LOG_ERRORS, "redlock gate --fence N --store FILE -- COMMAND");
 		return STATUS_USAGE;
 	}
 	utf8_escape(g.store, sizeof(g.store), s->store, strlen(s->store));
+	snprintf(g.name, sizeof(g.name), "'%s'", g.store);
 	error = file_open_place(&g.place, s->store);
 	status = error ? fail(&g, "open", error) : pass(&g);
 	file_close_place(&g.place);
@@ -151,6 +240,5 @@ int cmd_gate(struct settings *s)
 	if (fcntl(g.lock, F_DUPFD, INHERITED_FD) < 0)
 		return fail(&g, "keep the lock of", errno);
 	hide_secrets();
-	program_explain(&why, argv[0], child_become(argv));
-	return supervise_cannot_run(argv[0], &why, "sh -c");
+	return can_supervise(&g) ? supervise(&g) : become(&g);
 }

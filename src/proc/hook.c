@@ -193,7 +193,7 @@ void hook_serve(struct hook *h, const char *command, const struct signals *signa
 	if (signals_only_children(&s.children, &e) < 0 || (s.alarm = alarm_open(&e)) < 0 ||
 		!argv[2])
 		_exit(1);
-	inherited_keep_only(s.fd, s.children, s.alarm, log_fd());
+	inherited_keep_only((const int[]){s.fd, s.children, s.alarm, log_fd()}, 4);
 	if (silent)
 		inherited_drop_stderr();
 	title_set("rl-hook");

@@ -2,6 +2,7 @@
 
 #include "proc/kernel.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -45,11 +46,14 @@ void inherited_drop_stderr(void)
 	(void)dup2(STDIN_FILENO, STDERR_FILENO);
 }
 
-void inherited_keep_only(int one, int two, int three, int four)
+void inherited_keep_only(const int *kept, int count)
 {
-	int keep[] = {STDERR_FILENO, one, two, three, four, INT_MAX};
-	int n = (int)(sizeof(keep) / sizeof(keep[0]));
+	int keep[INHERITED_KEPT_MAX + 2] = {STDERR_FILENO, INT_MAX}, n = 2;
 
+	assert(count <= INHERITED_KEPT_MAX);
+	for (int i = 0; i < count; i++)
+		if (kept[i] > STDERR_FILENO)
+			keep[n++] = kept[i];
 	for (int i = 1; i < n; i++) /* sort them */
 		for (int j = i; j > 0 && keep[j] < keep[j - 1]; j--) {
 			int higher = keep[j - 1];

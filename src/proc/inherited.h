@@ -19,7 +19,8 @@ void inherited_drop(void);
 void inherited_drop_stderr(void);
 
 /* As inherited_drop(), in a child of redlock; also closes all descriptors of redlock but stderr and
- * those four. */
-void inherited_keep_only(int one, int two, int three, int four);
+ * those `count` ones; 0 stands for none. */
+#define INHERITED_KEPT_MAX 5
+void inherited_keep_only(const int *kept, int count);
 
 #endif

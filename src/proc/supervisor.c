@@ -352,8 +352,24 @@ static bool is_finished(const struct watch *w, bool has_children)
 
 static void detach(struct watch *w)
 {
-	inherited_keep_only(w->fd, w->children, w->alarm, log_fd());
+	const int kept[] = {w->fd, w->children, w->alarm, log_fd(), w->policy.file_lock};
+
+	inherited_keep_only(kept, sizeof(kept) / sizeof(kept[0]));
 	w->detach_at = NEVER;
+}
+
+/* The command left processes running, and they need the file lock. redlock ends at the message: a
+ * reader of its pipes must not wait for this process any longer. */
+static void stay(const struct watch *w, struct supervisor_message *message)
+{
+	const int kept[] = {w->fd, w->policy.file_lock};
+
+	inherited_keep_only(kept, sizeof(kept) / sizeof(kept[0]));
+	inherited_drop_stderr();
+	message->stays = true;
+	send_last_message(w, message);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
 }
 
 static void watch_over(struct watch *w)
@@ -385,7 +401,10 @@ static void watch_over(struct watch *w)
 	message.ended_at = clock_now();
 	if (has_children)
 		message.tree = tree_signal(getpid(), 0, NULL);
-	send_last_message(w, &message);
+	if (has_children && w->policy.file_lock)
+		stay(w, &message);
+	else
+		send_last_message(w, &message);
 }
 
 /* The preparations that need no lock. Returns an errno, or 0. */
@@ -467,15 +486,15 @@ _Noreturn static void supervise(
 /* ---- main's side ---- */
 
 #define CANNOT_START "cannot start the command"
+#define CANNOT_SUPERVISE "cannot supervise the command"
 
-/* Do not start a command that could not be terminated later. */
-static int try_all(struct err *e)
+int supervisor_try(struct err *e)
 {
 	if (kill(getpid(), 0) < 0)
-		return err_call(e, CANNOT_START, "kill");
+		return err_call(e, CANNOT_SUPERVISE, "kill");
 	/* If the supervisor is killed, redlock adopts its orphans. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
-		err_call(e, CANNOT_START, "prctl(PR_SET_CHILD_SUBREAPER)");
+		err_call(e, CANNOT_SUPERVISE, "prctl(PR_SET_CHILD_SUBREAPER)");
 		return err_hint(e,
 			"redlock must adopt the command's orphans to terminate them; this "
 			"kernel or emulator (qemu-user) does not support that");
@@ -494,7 +513,8 @@ int supervisor_prepare(struct supervisor *s, char *const argv[], const struct si
 	s->has_other_children = waitpid(-1, NULL, WNOHANG) >= 0;
 	if (!s->has_other_children && errno != ECHILD)
 		return err_call(e, CANNOT_START, "wait4");
-	if (try_all(e) < 0)
+	/* Do not start a command that could not be terminated later. */
+	if (supervisor_try(e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
 		return err_call(e, CANNOT_START, "socketpair");

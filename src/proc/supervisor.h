@@ -14,6 +14,10 @@
  *     supervisor_close()      at the end, or in place of supervisor_start()
  *
  * Both sides use one socket: its end tells each process that the other is dead.
+ *
+ * If the command may leave processes running (SUPERVISOR_ENDED with `stays`), a supervisor with a
+ * file lock outlives redlock: it keeps that lock, and no descriptor of redlock's caller, until the
+ * last of these processes has ended. Do not call supervisor_close() then.
  */
 #ifndef PROC_SUPERVISOR_H
 #define PROC_SUPERVISOR_H
@@ -40,7 +44,13 @@ struct supervisor_policy {
 	bool wait_descendants; /* wait for the processes that the command leaves behind */
 	bool is_nested; /* an enclosing run may release its lock at any time after the death of this
 			   one */
+	int file_lock; /* a descriptor that stays open until the tree is gone, closed at exec; 0:
+			  none */
 };
+
+/* Tries the system calls without which a command could not be terminated later. Returns -1 with *e
+ * (ERR_SYSTEM). supervisor_prepare() does the same. */
+int supervisor_try(struct err *e);
 
 /*
  * Makes the supervisor, which sleeps until supervisor_start() or supervisor_close(), so that the
@@ -102,6 +112,8 @@ struct supervisor_message {
 	bool is_killed; /* ENDED, STUBBORN: the tree got KILL */
 	usec started_at; /* ENDED: the command had started by then */
 	usec ended_at; /* ENDED: the time at which the last process that had to go was gone */
+	bool stays; /* ENDED: the supervisor keeps the policy's file_lock for the processes that the
+		       command left behind */
 	int number;
 	pid_t pid; /* of the command */
 	struct tree tree;

@@ -1,0 +1,186 @@
+# redlock gate: its command and all descendants have ended before the store is free.
+
+load nodes
+
+setup() {
+	nodes_start 0
+	# the process of an older command: it needs a moment to end
+	cat > "$T/daemon" <<- 'END'
+		#!/bin/sh
+		trap 'sleep 0.2; exit' TERM
+		echo $$ > "$0.new" && mv "$0.new" "$0.pid"
+		until [ -e "$0.go" ]; do sleep 0.02; done
+	END
+	# each of them leaves it in a session of its own, and ends with $1, or waits
+	cat > "$T/by_sh" <<- 'END'
+		#!/bin/sh
+		setsid "${0%/*}/daemon" < /dev/null > /dev/null 2>&1 &
+		[ "$1" = wait ] && wait
+		exit "$1"
+	END
+	cat > "$T/by_python" <<- 'END'
+		#!/usr/bin/env python3
+		import os, subprocess, sys
+		null = subprocess.DEVNULL
+		child = subprocess.Popen([os.path.dirname(sys.argv[0]) + "/daemon"], close_fds=True, start_new_session=True,
+		    stdin=null, stdout=null, stderr=null)
+		sys.exit(child.wait() if sys.argv[1] == "wait" else int(sys.argv[1]))
+	END
+	# as sudo and daemons do: the command itself has closed the descriptor
+	cat > "$T/by_closefrom" <<- 'END'
+		#!/usr/bin/env python3
+		import os, sys
+		os.closerange(3, 4096)
+		program = os.path.dirname(sys.argv[0]) + "/by_sh"
+		os.execv(program, [program] + sys.argv[1:])
+	END
+	KINDS="sh python closefrom"
+	if type -P sudo > "$T/sudo" && sudo -n true 2> "$T/sudo"; then
+		printf '#!/bin/sh\nexec sudo -n "${0%%/*}/by_sh" "$@"\n' > "$T/by_sudo"
+		KINDS+=" sudo"
+	fi
+	chmod +x "$T"/daemon "$T"/by_*
+}
+teardown() {
+	touch "$T/daemon.go"
+	nodes_stop
+}
+
+gate() { timeout 60 "$REDLOCK_BUILD/redlock" gate --store "$T/store" "$@"; }
+supervisor_of() { pgrep -P "$1" | head -n 1; }
+
+# forget: a new store and no process of a test before.
+forget() { rm -f "$T/store" "$T/daemon".{pid,go}; }
+
+# daemon_is_up: it has begun, and ends with the test.
+daemon_is_up() {
+	eventually test -e "$T/daemon.pid"
+	DAEMON=$(< "$T/daemon.pid")
+	also_end "$DAEMON"
+}
+
+# newer_waits FILE: a command with a newer number waits for the store; it writes to FILE what it finds.
+newer_waits() {
+	"$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 2 -- \
+		sh -c 'grep -q "^State:.[^Z]" "/proc/$0/status" && echo beside || echo alone' "$DAEMON" > "$1" 2> "$T/grep" 3>&- &
+	NEWER=$!
+	also_end "$NEWER"
+	eventually waits_for_store "$NEWER"
+}
+waits_for_store() { grep -qE -- "-> FLOCK +ADVISORY +WRITE $1 [^ ]*:$(stat -c %i "$T/store") " /proc/locks; }
+
+@test "gate: a process that the command leaves keeps the store busy, whatever descriptors it closed, and no pipe open" {
+	for kind in $KINDS; do
+		forget
+		# cat ends when the pipe is closed, long before the process ends
+		(gate --fence 1 -- "$T/by_$kind" 7 2>&1 || echo $?) | timeout 30 cat > "$T/out"
+		[ "$(cat "$T/out")" = 7 ]
+		daemon_is_up
+		not is_gone "$DAEMON"
+		run -75 gate -n --fence 2 -- touch "$T/never"
+		newer_waits "$T/newer"
+		touch "$T/daemon.go"
+		wait "$NEWER"
+		[ "$(cat "$T/newer")" = alone ]
+		eventually is_gone "$DAEMON"
+	done
+	[ ! -e "$T/never" ]
+}
+
+@test "gate: after TERM, HUP or KILL of it, the store is free when the command's processes have ended" {
+	for kind in $KINDS; do
+		for signal in TERM HUP KILL; do
+			forget
+			in_background "$T/out" gate --store "$T/store" --fence 1 -- "$T/by_$kind" wait
+			daemon_is_up
+			newer_waits "$T/newer"
+			kill -s "$signal" "$BG"
+			ended_with $((128 + $(kill -l "$signal")))
+			wait "$NEWER"
+			[ "$(cat "$T/newer")" = alone ]
+			is_gone "$DAEMON"
+		done
+	done
+}
+
+@test "gate: the supervisor killed: gate ends the command's processes, and reports it with 125" {
+	in_background "$T/out" gate --store "$T/store" --fence 1 -- "$T/by_closefrom" wait
+	daemon_is_up
+	newer_waits "$T/newer"
+	kill -KILL "$(supervisor_of "$BG")"
+	ended_with 125
+	file_has "$T/out" "the command's supervisor was killed, and the command was ended with it"
+	wait "$NEWER"
+	[ "$(cat "$T/newer")" = alone ]
+}
+
+@test "gate: killed together with its supervisor, the store is locked while a process has the descriptor" {
+	in_background "$T/out" gate --store "$T/store" --fence 1 -- "$T/by_sh" wait
+	daemon_is_up
+	supervisor=$(supervisor_of "$BG")
+	# it must not act for the supervisor
+	kill -STOP "$BG"
+	eventually in_state "$BG" T
+	kill -KILL "$supervisor" "$BG"
+	ended_with 137
+	not is_gone "$DAEMON"
+	run -75 gate -n --fence 2 -- touch "$T/never"
+	newer_waits "$T/newer"
+	touch "$T/daemon.go"
+	wait "$NEWER"
+	[ "$(cat "$T/newer")" = alone ]
+}
+
+@test "gate: the command decides about a signal; with --kill-after, SIGKILL follows, and a message says so" {
+	in_background "$T/out" gate --store "$T/store" --fence 1 -- sh -c 'trap "echo got term; exit 5" TERM
+		echo up; while :; do sleep 0.02; done'
+	eventually file_has "$T/out" up
+	kill -TERM "$BG"
+	ended_with 5
+	[ "$(cat "$T/out")" = $'up\ngot term' ]
+	in_background "$T/out" gate --store "$T/store" --fence 1 --kill-after 200ms -- sh -c 'trap "" TERM
+		echo up; while :; do sleep 0.02; done'
+	eventually file_has "$T/out" up
+	kill -TERM "$BG"
+	ended_with 137
+	file_has "$T/out" "^redlock: the command did not end in time and was killed (SIGKILL)$"
+	run -0 gate -n --fence 2 -- true
+}
+
+@test "gate: a supervisor that stays has no descriptor but the store's, and no folder of the caller" {
+	needs look_inside
+	mkdir "$T/deep"
+	(cd "$T/deep" && gate --fence 1 --log "$T/log" -- "$T/by_closefrom" 0 7> "$T/seven" 200> "$T/far")
+	daemon_is_up
+	supervisor=$(awk '$1 == "PPid:" { print $2 }' "/proc/$DAEMON/status")
+	also_end "$supervisor"
+	[ "$(cat "/proc/$supervisor/comm")" = rl-supervisor ]
+	[ "$(readlink "/proc/$supervisor/cwd")" = / ]
+	files=$(find "/proc/$supervisor/fd" -lname '/*' -not -lname /dev/null | wc -l)
+	[ "$files" -eq 1 ]
+	touch "$T/daemon.go"
+	eventually is_gone "$supervisor"
+	run -0 gate -n --fence 2 -- true
+}
+
+@test "gate: without a usable /proc, a warning, and the store is locked while a process has the descriptor" {
+	needs pids
+	run -7 unshare --pid --fork --kill-child "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- sh -c 'exit 7'
+	[ "${lines[0]}" = "redlock: cannot supervise the command: /proc does not show this process" ]
+	[ "${lines[1]}" = "hint: programs that close inherited descriptors, such as sudo, run on while '$T/store' is free" ]
+	unshare --pid --fork --kill-child "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- \
+		sh -c 'echo up; until [ -e "$0.go" ]; do sleep 0.02; done' "$T/daemon" > "$T/out" 2>&1 3>&- &
+	first=$!
+	also_end $first
+	eventually file_has "$T/out" up
+	run -75 gate -n --fence 2 -- touch "$T/never"
+	touch "$T/daemon.go"
+	wait $first
+	run -0 gate --fence 2 -- true
+}
+
+@test "gate: a kernel without the adoption of orphans: a warning, and the command runs" {
+	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+	run -7 "$REDLOCK_BUILD/tools/deny" prctl:36 EINVAL -- "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- sh -c 'exit 7'
+	[ "${lines[0]}" = "redlock: cannot supervise the command: prctl(PR_SET_CHILD_SUBREAPER): Invalid argument" ]
+}

@@ -13,6 +13,7 @@
 #include "file/file.h"
 #include "net/resolve.h"
 #include "net/tls.h"
+#include "proc/signals.h"
 #include "proc/title.h"
 
 #include <errno.h>
@@ -207,6 +208,7 @@ int main(int argc, char *argv[])
 	(void)argc;
 	guard_standard_streams();
 	title_init(argv);
+	signals_ignore_limit();
 	/* Our memory has the nodes' passwords: write no core dump, whichever signal kills
 	 * redlock. */
 	(void)prctl(PR_SET_DUMPABLE, 0);

@@ -77,31 +77,25 @@ int log_fd(void)
 	return fd;
 }
 
-/* Two signals are blocked during the write. SIGTTOU: a terminal with TOSTOP stops background
- * processes that write to it, and redlock has to extend a lock. SIGXFSZ: a file at its limit
- * (ulimit -f) must not kill redlock; nor the command, to which redlock passes its signals on, so
- * the signal is taken here. Returns 0, or the errno of a file that takes no more; a line that would
- * block is dropped. */
+/* SIGTTOU is blocked during the write: a terminal with TOSTOP stops background processes that write
+ * to it, and redlock has to extend a lock. Returns 0, or the errno of a file that takes no more; a
+ * line that would block is dropped. */
 static int put(int to, const char *text, size_t len)
 {
 	struct pollfd ready = {.fd = to, .events = POLLOUT};
-	sigset_t stops, limit, before;
+	sigset_t stops, before;
 	int rc, error;
 	ssize_t n;
 
 	while (never_block && (rc = poll(&ready, 1, 0)) != 1)
 		if (rc == 0 || errno != EINTR)
 			return 0;
-	sigemptyset(&limit);
-	sigaddset(&limit, SIGXFSZ);
-	stops = limit;
+	sigemptyset(&stops);
 	sigaddset(&stops, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &stops, &before);
 	n = write(to, text, len);
 	/* A full disk takes part of a line. */
 	error = n == (ssize_t)len ? 0 : n >= 0 ? ENOSPC : errno == EAGAIN ? 0 : errno;
-	if (error == EFBIG)
-		(void)sigtimedwait(&limit, NULL, &(struct timespec){0});
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return error;
 }

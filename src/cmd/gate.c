@@ -167,7 +167,7 @@ static int become(const struct gate *g)
 	char *const *argv = g->settings->operands;
 	struct program_failure why;
 
-	program_explain(&why, argv[0], child_become(argv));
+	program_explain(&why, argv[0], child_become(argv, &g->signals));
 	return supervise_cannot_run(argv[0], &why, "sh -c");
 }
 
@@ -186,8 +186,7 @@ static int start(struct gate *g, struct err *e)
 		.file_lock = g->lock,
 	};
 
-	if (signals_open(&g->signals, e) < 0 ||
-		supervise_open(&g->watch, &g->signals, g->name, e) < 0 ||
+	if (supervise_open(&g->watch, &g->signals, g->name, e) < 0 ||
 		supervisor_prepare(&g->watch.supervisor, s->operands, &g->signals, &policy, e) < 0)
 		return -1;
 	supervise_start(&g->watch);
@@ -223,6 +222,7 @@ static int supervise(struct gate *g)
 int cmd_gate(struct settings *s)
 {
 	struct gate g = {.settings = s, .until = usec_add(clock_now(), s->wait)};
+	struct err e;
 	int error, status;
 
 	if (!s->operands[0]) {
@@ -240,5 +240,9 @@ int cmd_gate(struct settings *s)
 	if (fcntl(g.lock, F_DUPFD, INHERITED_FD) < 0)
 		return fail(&g, "keep the lock of", errno);
 	hide_secrets();
+	if (signals_open(&g.signals, &e) < 0) {
+		log_err(&e);
+		return status_of(e.kind);
+	}
 	return can_supervise(&g) ? supervise(&g) : become(&g);
 }

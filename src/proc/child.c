@@ -115,7 +115,8 @@ int child_start(char *const argv[], const struct signals *signals, pid_t listene
 	return error;
 }
 
-int child_become(char *const argv[])
+int child_become(char *const argv[], const struct signals *signals)
 {
+	signals_restore(signals);
 	return exec_command(argv);
 }

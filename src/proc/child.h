@@ -27,7 +27,8 @@
 int child_start(char *const argv[], const struct signals *signals, pid_t listener,
 	const struct priority *priority, int output, pid_t *pid);
 
-/* Replaces this process by the command. Returns the errno of exec. */
-int child_become(char *const argv[]);
+/* Replaces this process by the command, with the signal mask and dispositions that redlock found at
+ * its start. Returns the errno of exec. */
+int child_become(char *const argv[], const struct signals *signals);
 
 #endif

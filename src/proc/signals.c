@@ -10,6 +10,16 @@
 static const int not_ours[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGSTOP,
 	SIGKILL, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG};
 
+/* SIGXFSZ as redlock found it. */
+static struct sigaction old_limit;
+
+void signals_ignore_limit(void)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	sigaction(SIGXFSZ, &ignore, &old_limit);
+}
+
 static void choose(sigset_t *set)
 {
 	struct sigaction old;
@@ -20,6 +30,8 @@ static void choose(sigset_t *set)
 	for (int i = 1; i < NSIG; i++)
 		if (sigaction(i, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
 			sigdelset(set, i);
+	if (old_limit.sa_handler != SIG_IGN)
+		sigaddset(set, SIGXFSZ);
 	/* Writing to a pipe without a reader must not kill redlock; the command gets SIGPIPE as
 	 * redlock found it. */
 	sigaddset(set, SIGPIPE);
@@ -64,6 +76,13 @@ static bool goes_to_group(int number)
 	       (number == SIGHUP && getsid(0) != getpid());
 }
 
+/* Our own write has failed: that is not for the command. */
+static bool is_own_failure(const struct signalfd_siginfo *info)
+{
+	return (info->ssi_signo == SIGPIPE || info->ssi_signo == SIGXFSZ) &&
+	       info->ssi_pid == (unsigned)getpid();
+}
+
 bool signals_next(struct signals *s, struct caught *caught)
 {
 	struct signalfd_siginfo info;
@@ -71,7 +90,7 @@ bool signals_next(struct signals *s, struct caught *caught)
 	do {
 		if (read(s->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 			return false;
-	} while (info.ssi_signo == SIGPIPE && info.ssi_pid == (unsigned)getpid());
+	} while (is_own_failure(&info));
 	caught->number = (int)info.ssi_signo;
 	caught->is_fatal = caught->number != SIGCHLD && caught->number != SIGCONT &&
 			   caught->number != SIGWINCH;
@@ -119,6 +138,7 @@ void signals_stop_with(pid_t command)
 void signals_restore(const struct signals *s)
 {
 	sigaction(SIGCHLD, &s->old_child, NULL);
+	sigaction(SIGXFSZ, &old_limit, NULL);
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 }
 

@@ -1,7 +1,8 @@
 /*
  * signals: signals as input of a descriptor, never by a handler.
  *
- * Call signals_open() before the first thread, poll `fd`, and read with signals_next() until it
+ * Each redlock calls signals_ignore_limit(). To receive signals, call signals_open() before the
+ * first thread, poll `fd`, and read with signals_next() until it
  * returns false. Children call signals_restore() before exec. A process that only supervises calls
  * signals_only_children() and signals_drain() instead.
  *
@@ -20,6 +21,12 @@ struct signals {
 	sigset_t old_mask; /* for the command */
 	struct sigaction old_child;
 };
+
+/*
+ * From now on a write beyond the limit of a file's size (ulimit -f) fails with EFBIG, in this
+ * process and its forked children, and sends no signal. Call it before anything is written.
+ */
+void signals_ignore_limit(void);
 
 /*
  * From now on `fd` receives every signal that would end redlock, and the user-defined signals. A
@@ -43,7 +50,7 @@ struct caught {
 /* Reads the next signal, without waiting; false if there is none. */
 bool signals_next(struct signals *s, struct caught *caught);
 
-/* Restores mask and dispositions in a new child. Async-signal-safe. */
+/* Restores mask and dispositions, before exec. Async-signal-safe. */
 void signals_restore(const struct signals *s);
 
 /* For a process that only supervises others: blocks every signal but those for its own faults, and

@@ -184,3 +184,26 @@ waits_for_store() { grep -qE -- "-> FLOCK +ADVISORY +WRITE $1 [^ ]*:$(stat -c %i
 	run -7 "$REDLOCK_BUILD/tools/deny" prctl:36 EINVAL -- "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- sh -c 'exit 7'
 	[ "${lines[0]}" = "redlock: cannot supervise the command: prctl(PR_SET_CHILD_SUBREAPER): Invalid argument" ]
 }
+
+# ---- the store ----
+
+@test "gate: a file that is at its limit: a message, the old number and no draft; the command gets the kernel's signal" {
+	mkdir "$T/folder"
+	limited() { (ulimit -f 0 && exec timeout 60 "$REDLOCK_BUILD/redlock" "$@" 2>&1); }
+	run -125 limited gate --store "$T/folder/store" --fence 1 -- touch "$T/never"
+	[ "$output" = "redlock: cannot write --store '$T/folder/store': File too large" ]
+	[ "$(ls -A "$T/folder")" = "" ]
+	run -0 redlock gate --store "$T/folder/store" --fence 1 -- true
+	run -125 limited gate --store "$T/folder/store" --fence 2 -- touch "$T/never"
+	[ "$(ls -A "$T/folder") $(cat "$T/folder/store")" = "store 1" ]
+	[ ! -e "$T/never" ]
+	# stdout is a file of the caller
+	run -125 bash -c 'ulimit -f 0; exec "$0" help > "$1"' "$REDLOCK_BUILD/redlock" "$T/help"
+	[ "$output" = "redlock: cannot write to stdout: File too large" ]
+	run -153 gate --fence 1 -- sh -c 'ulimit -f 0; echo text > "$0"; echo not reached' "$T/text"
+	[ "$output" = "" ]
+	# unless it was ignored at the start
+	run -0 sh -c 'trap "" XFSZ; "$0" gate --store "$1/store" --fence 1 -- sh -c "ulimit -f 0; echo text > \"\$0\"" "$1/text" || echo survived' \
+		"$REDLOCK_BUILD/redlock" "$T"
+	[[ "$output" == *survived ]]
+}

@@ -3,6 +3,7 @@
 #include "base/token.h"
 #include "base/utf8.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +16,9 @@
 
 #define LOCK_TIMEOUT (10 * USEC_SEC)
 #define LOOKS_APART_MS 20
+
+/* A new draft can be taken for an abandoned one before it is locked: then the next one is made. */
+#define DRAFT_TRIES 100
 
 /* The text of a file that is replaced is held in memory, so limit it: another user may have put a
  * huge file there. */
@@ -204,15 +208,92 @@ static int write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
+#define DRAFT_STEM "%.200s."
+#define DRAFT_END ".tmp"
+
+static bool is_draft(const struct file_place *p, const char *name)
+{
+	char stem[NAME_MAX + 1];
+	int len = snprintf(stem, sizeof(stem), DRAFT_STEM, p->name);
+
+	return strncmp(name, stem, (size_t)len) == 0 &&
+	       strspn(name + len, "0123456789abcdef") == 16 &&
+	       strcmp(name + len + 16, DRAFT_END) == 0;
+}
+
+static bool is_ours(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid();
+}
+
+/* Removes the draft if its process was killed. The folder may be another user's. */
+static void remove_abandoned(const struct file_place *p, const char *draft)
+{
+	struct stat st;
+	int fd;
+
+	if (fstatat(p->dir, draft, &st, AT_SYMLINK_NOFOLLOW) < 0 || !is_ours(&st))
+		return;
+	fd = openat(p->dir, draft, O_RDWR | O_NOFOLLOW | CAREFULLY);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && is_ours(&st) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+		is_named(p, draft, &st))
+		(void)unlinkat(p->dir, draft, 0);
+	close(fd);
+}
+
+static void remove_old_drafts(const struct file_place *p)
+{
+	int fd = openat(p->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	while (list && (entry = readdir(list)))
+		if (is_draft(p, entry->d_name))
+			remove_abandoned(p, entry->d_name);
+	if (list)
+		closedir(list);
+	else if (fd >= 0)
+		close(fd);
+}
+
+/* Returns an errno, or 0 with the name and the descriptor of a new locked draft. */
+static int open_draft(const struct file_place *p, char draft[NAME_MAX + 1], int *fd)
+{
+	struct stat st;
+	int error;
+
+	for (int i = 0; i < DRAFT_TRIES; i++) {
+		snprintf(draft, NAME_MAX + 1, DRAFT_STEM "%016llx" DRAFT_END, p->name,
+			(unsigned long long)random_bits());
+		*fd = openat(
+			p->dir, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (*fd < 0)
+			return errno;
+		error = flock(*fd, LOCK_EX | LOCK_NB) < 0 || fstat(*fd, &st) < 0 ? errno : 0;
+		if (!error && is_named(p, draft, &st))
+			return 0;
+		close(*fd);
+		(void)unlinkat(p->dir, draft, 0);
+		if (error && error != EWOULDBLOCK)
+			return error;
+	}
+	return ETIMEDOUT;
+}
+
 /* Sets the mode in spite of the umask, because another user reads the metrics. Returns an errno, or
  * 0. */
-static int finish_draft(int fd, const char *text, size_t len, mode_t mode, bool is_locked)
+static int finish_draft(int fd, const char *text, size_t len, mode_t mode, bool is_on_disk)
 {
 	int error = write_all(fd, text, len);
 
 	if (!error && fchmod(fd, mode) < 0)
 		error = errno;
-	if (!error && is_locked && (flock(fd, LOCK_EX | LOCK_NB) < 0 || fsync(fd) < 0))
+	if (!error && is_on_disk && fsync(fd) < 0)
+		error = errno;
+	/* Some file systems report a full disk only at a close. */
+	if (!error && !is_on_disk && close(dup(fd)) < 0)
 		error = errno;
 	return error;
 }
@@ -244,25 +325,21 @@ int file_put(const struct file_place *p, const char *text, size_t len, mode_t mo
 	char draft[NAME_MAX + 1];
 	int fd, error;
 
-	snprintf(draft, sizeof(draft), "%.200s.%016llx.tmp", p->name,
-		(unsigned long long)random_bits());
-	fd = openat(p->dir, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return errno;
+	remove_old_drafts(p);
+	error = open_draft(p, draft, &fd);
+	if (error)
+		return error;
 	error = finish_draft(fd, text, len, mode, lock);
-	/* Some file systems report a full disk only here. */
-	if (!lock && close(fd) < 0 && !error)
-		error = errno;
 	if (!error)
 		error = name_draft(p, draft, is_new);
 	if (error || is_new)
 		(void)unlinkat(p->dir, draft, 0);
 	if (!error && lock)
 		error = sync_folder(p);
-	if (error && lock)
-		close(fd);
-	else if (lock)
+	if (!error && lock)
 		*lock = fd;
+	else
+		close(fd);
 	return error;
 }
 

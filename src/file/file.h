@@ -11,9 +11,10 @@
  * the last part of its path is looked up, in that directory. Symbolic links before the last part
  * are followed. The last part may be a link only for file_open_append(), and only in a directory
  * where no other user but root can create one. Opening never waits for a pipe or a device; they are
- * refused where a file is locked or replaced. A draft is a new file with an unpredictable name. So
- * root can write into another user's directory without touching a file elsewhere that the user
- * chose.
+ * refused where a file is locked or replaced. A draft is a new file with an unpredictable name, and
+ * is locked (flock) until it has the name of the file. So root can write into another user's
+ * directory without touching a file elsewhere that the user chose, and a draft whose process was
+ * killed can be told from one in use.
  *
  * Functions that return an int "or an errno" return 0 for success. Descriptors belong to the
  * caller.
@@ -64,10 +65,11 @@ void file_close_place(struct file_place *p);
 int file_lock(const struct file_place *p, const char *name, mode_t mode, usec until, int *fd);
 
 /*
- * Atomically replaces the file by a new file with that text. `is_new`: an old file is an error
- * (EEXIST). `lock`: the new file is locked before it gets its name and is on disk when the function
- * returns; *lock is its descriptor, closed at exec. Returns 0, or an errno: then the old file is
- * unchanged, unless the directory could not be synced.
+ * Atomically replaces the file by a new file with that text, and removes this user's drafts of the
+ * file that no process has locked. `is_new`: an old file is an error
+ * (EEXIST). `lock`: the new file stays locked and is on disk when the function returns; *lock is
+ * its descriptor, closed at exec. Returns 0, or an errno: then the old file is unchanged, unless
+ * the directory could not be synced.
  */
 int file_put(const struct file_place *p, const char *text, size_t len, mode_t mode, bool is_new,
 	int *lock);

@@ -393,6 +393,8 @@ signal.pause()' "$T/store" > "$T/lease" 3>&- &
 	done
 	run gate --fence $((last + 1)) -- echo through
 	[ "$output" = through ]
+	# nor a draft
+	[ "$(cd "$T" && echo store*)" = store ]
 }
 
 @test "a holder that does not know that it lost its lock is stopped at the gate" {

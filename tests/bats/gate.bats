@@ -207,3 +207,40 @@ waits_for_store() { grep -qE -- "-> FLOCK +ADVISORY +WRITE $1 [^ ]*:$(stat -c %i
 		"$REDLOCK_BUILD/redlock" "$T"
 	[[ "$output" == *survived ]]
 }
+
+@test "gate: the draft of a gate that was killed is removed by the next number; no other file is" {
+	mkdir "$T/folder"
+	cd "$T/folder"
+	run -0 gate --fence 1 -- true
+	touch store.0123456789abcde{0,1}.tmp
+	stay=(store.0123456789abcde{g,f0}.tmp other.0123456789abcdef.tmp store.0123456789abcdef.tmp2 store.txt locked)
+	touch "${stay[@]}"
+	mv locked store.0123456789abcde2.tmp
+	ln -s "$T/store" store.0123456789abcde3.tmp
+	mkfifo store.0123456789abcde4.tmp
+	mkdir store.0123456789abcde5.tmp
+	# another user's
+	install -m 666 -o 65534 /dev/null store.0123456789abcde6.tmp 2> "$T/install" || rm -f store.0123456789abcde6.tmp
+	bash -c 'exec 9<> "$0" && flock 9 && echo locked && exec sleep 60' store.0123456789abcde2.tmp > "$T/locker" 3>&- &
+	also_end $!
+	eventually file_has "$T/locker" locked
+	ls -A | grep -vxE "store\.0123456789abcde[01]\.tmp" > "$T/left"
+	echo store >> "$T/left"
+	run -0 timeout 60 "$REDLOCK_BUILD/redlock" gate --store store --fence 2 -- true
+	diff <(sort -u "$T/left") <(ls -A | LC_ALL=C sort)
+}
+
+@test "gate: several gates at once create one store, and leave no draft" {
+	mkdir "$T/folder"
+	for round in 1 2 3 4 5 6 7 8; do
+		rm -f "$T/folder/store"
+		gates=()
+		for i in 1 2 3 4 5 6; do
+			"$REDLOCK_BUILD/redlock" gate --store "$T/folder/store" --fence 7 -- true 3>&- &
+			gates+=($!)
+			also_end $!
+		done
+		for pid in "${gates[@]}"; do wait "$pid"; done
+		[ "$(ls -A "$T/folder") $(cat "$T/folder/store")" = "store 7" ]
+	done
+}

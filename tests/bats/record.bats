@@ -366,10 +366,12 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	no_metric '"c"'
 	no_metric twice
 	[ "$(stat -c %a "$M")" = 644 ]
-	# one that a crash has left, and a symbolic link
+	# those that a crash has left, and a symbolic link
+	touch "$M.0123456789abcdef.tmp"
 	ln -s "$T/victim" "$M.tmp"
 	redlock run -k job --metrics-file "$M" -- true
 	[ ! -e "$T/victim" ]
+	[ ! -e "$M.0123456789abcdef.tmp" ]
 	metric 'redlock_runs_total{key="job",result="success"}' 2
 }
 

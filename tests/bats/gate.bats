@@ -28,11 +28,9 @@ setup() {
 	END
 	# as sudo and daemons do: the command itself has closed the descriptor
 	cat > "$T/by_closefrom" <<- 'END'
-		#!/usr/bin/env python3
-		import os, sys
-		os.closerange(3, 4096)
-		program = os.path.dirname(sys.argv[0]) + "/by_sh"
-		os.execv(program, [program] + sys.argv[1:])
+		#!/bin/bash
+		for fd in {3..99}; do eval "exec $fd>&-"; done
+		exec "${0%/*}/by_sh" "$@"
 	END
 	KINDS="sh python closefrom"
 	if type -P sudo > "$T/sudo" && sudo -n true 2> "$T/sudo"; then
@@ -177,6 +175,29 @@ waits_for_store() { grep -qE -- "-> FLOCK +ADVISORY +WRITE $1 [^ ]*:$(stat -c %i
 	touch "$T/daemon.go"
 	wait $first
 	run -0 gate --fence 2 -- true
+}
+
+@test "gate: a /proc that hides other users' processes: no warning, and the command's processes end" {
+	needs mounts pids users
+	chmod o+x "$BATS_RUN_TMPDIR" "$T"/.. "$T"
+	install -d -o 65534 -g 65534 "$T/theirs"
+	cp "$T/daemon" "$T/by_closefrom" "$T/by_sh" "$T/theirs"
+	# gate's status, and whether the next command meets the process
+	cat > "$T/theirs/look" <<- 'END'
+		mount -t proc -o "$1" proc /proc && cd "${0%/*}" || exit
+		user="setpriv --reuid=65534 --regid=65534 --clear-groups"
+		$user "$2" gate --store store --fence 1 -- ./by_closefrom wait &
+		until [ -e daemon.pid ]; do sleep 0.02; done
+		kill -TERM $!
+		wait $!
+		echo $?
+		$user "$2" gate -w 20s --store store --fence 1 -- sh -c '[ -e "/proc/$0" ] && echo beside || echo alone' "$(cat daemon.pid)"
+	END
+	for option in hidepid=2 hidepid=ptraceable; do
+		rm -f "$T/theirs/daemon.pid"
+		run --separate-stderr timeout --signal=KILL 60 unshare --mount --pid --fork --kill-child sh "$T/theirs/look" "$option" "$REDLOCK_BUILD/redlock"
+		[[ "$output" == $'143\nalone' && "$stderr" != *redlock:* ]]
+	done
 }
 
 @test "gate: a kernel without the adoption of orphans: a warning, and the command runs" {

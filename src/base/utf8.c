@@ -50,14 +50,22 @@ bool utf8_is_control(unsigned code)
 	return is_in;
 }
 
+/* The log of a CI system is a terminal, too: in the log of GitHub Actions, "##[" begins a command,
+ * wherever it is in a line. */
+static bool is_log_command(const unsigned char *s, size_t len)
+{
+	return len >= 3 && memcmp(s, "##[", 3) == 0;
+}
+
 /* Returns the length of the printable UTF-8 character at s, or 0. The backslash counts as
  * unprintable, because escapes begin with it. */
 static size_t printable(const unsigned char *s, size_t len)
 {
 	unsigned code;
 	size_t n = utf8_decode(s, len, &code);
+	bool is_fit = n > 0 && !utf8_is_control(code) && code != '\\' && !is_log_command(s, len);
 
-	return n == 0 || utf8_is_control(code) || code == '\\' ? 0 : n;
+	return is_fit ? n : 0;
 }
 
 const char *utf8_escape(char *dst, size_t size, const void *src, size_t len)

@@ -20,8 +20,8 @@ bool utf8_is_control(unsigned code);
 
 /*
  * Copies `len` bytes so that they can be shown on a terminal: printable UTF-8 unchanged; every
- * other byte as \xNN, the backslash as \\. Text that does not fit is cut and marked with "...".
- * Always NUL-terminated; size must be at least 8. Returns dst.
+ * other byte as \xNN, the backslash as \\, and the first byte of "##[" as \x23. Text that does not
+ * fit is cut and marked with "...". Always NUL-terminated; size must be at least 8. Returns dst.
  */
 const char *utf8_escape(char *dst, size_t size, const void *src, size_t len);
 

@@ -32,6 +32,9 @@ TEST(escape_keeps_printable_text)
 		 "e \xe2\x82\xac \xf0\x9f\x94\x92",
 			"Gr\xc3\xbc\xc3\x9f"
 			"e \xe2\x82\xac \xf0\x9f\x94\x92"},
+		/* a command of a CI system's log */
+		{"##[error]x ###[a", "\\x23#[error]x #\\x23#[a"},
+		{"# ## #[ ##", "# ## #[ ##"},
 		{"\xc2\xa0", "\xc2\xa0"},
 		{"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
 		/* C1 controls: 0x9b starts an escape sequence */

@@ -189,16 +189,169 @@ with_inputs() {
 	printf '%s\n' "$text"
 }
 
+# variable NAME: the value of the job's variable in $T/job.yml.
+variable() {
+	awk -v name="    $1:" '/^    [A-Z]/ { on = index($0, name) == 1; next } /^  [a-z]/ { on = 0 }
+		on && /^(        |$)/ { print substr($0, 9) }' "$T/job.yml"
+}
+
+# component INPUT...: the job of the component with these inputs, as a runner starts it.
+component() {
+	local name settings=()
+	with_inputs "$PACKAGING/gitlab/templates/locked.yml" "$@" > "$T/job.yml"
+	not grep -F '$[[' "$T/job.yml"
+	for name in LOCK_KEY LOCK_RUN LOCK_WAIT LOCK_BINARY LOCK_SHA256 LOCKED; do
+		settings+=("$name=$(variable $name)")
+	done
+	env CI_JOB_ID=7 "${settings[@]}" "${SHELL_OF_JOB:-sh}" -e -c "$(sed -n '/^  script:/,$ s/^    - //p' "$T/job.yml")"
+}
+
 @test "the GitLab component contains the script, and its job runs it" {
 	"$PACKAGING/gitlab/embed" --check
-	with_inputs "$PACKAGING/gitlab/templates/locked.yml" key=deploy 'run=echo "$REDLOCK_KEY": done # "all"' > "$T/job.yml"
-	not grep -F '$[[' "$T/job.yml"
-	awk '/^  script:/ { on = 1; next } on && /^    - \|$/ { next } on { sub(/^    - /, ""); sub(/^      /, ""); print }' \
-		"$T/job.yml" > "$T/job"
-	line=$(sed -n '/^      value: |-$/ { n; s/^        //p }' "$T/job.yml")
-	run -0 env CI_JOB_ID=7 LOCK_KEY=deploy LOCK_RUN="$line" sh -e "$T/job"
+	run -0 component key=deploy 'run=echo "$REDLOCK_KEY": done ${LOCKED-} # "all"'
 	[ "$output" = "deploy: done" ]
-	run -5 env CI_JOB_ID=7 LOCK_KEY=deploy LOCK_RUN='exit 5' sh -e "$T/job"
+	run -5 component key=deploy 'run=exit 5'
+}
+
+@test "the GitLab component uses no file that another user can make" {
+	mkdir "$T/empty"
+	chmod 555 "$T/empty"
+	for shell in dash bash; do
+		SHELL_OF_JOB=$shell TMPDIR=$T/empty run -0 component key=deploy 'run=echo "$REDLOCK_KEY"; ls "$TMPDIR"'
+		[ "$output" = deploy ]
+	done
+	not grep -nE '/tmp|TMPDIR|>' <(sed '1,/^---$/d; /^    LOCKED:/,/^  script:/d' "$PACKAGING/gitlab/templates/locked.yml")
+}
+
+# A setting of a job may be the title of an issue or the name of a branch. HOSTILE: such texts; CONTROLS: others, each with
+# another character that GitLab refuses.
+hostile_texts() {
+	local i character
+	HOSTILE=(
+		'%0A::error::x' 'a%0D%0A::x' '\n::error title=x::y' '\n::add-mask::e' '\033[31m\a\r\c' '::error::x' '::stop-commands::x'
+		' ::x::' '##[error]x' 'a###[add-mask]e' "##[stop-commands]x" '$(touch pwned)' '`touch pwned`' '"; touch pwned; "'
+		"'; touch pwned; '" "\"'\`\$\\" '${LOCK_RUN}' '-k' '--' '--help' '-e' '-n' '*' '?' '#' 'a: b' '- c' '{a}' '%s%n' '  b '
+		'a\' "$(printf 'k%.0s' {1..300})" 'grün 日本' $'\xe2\x80\xaeright' $'\xe2\x80\x8b'
+	)
+	CONTROLS=()
+	for i in {1..31} 127; do
+		printf -v character "\\x$(printf %x "$i")"
+		CONTROLS+=("a$character::error::x" "$character")
+	done
+	CONTROLS+=($'a\xc2\x85::error::x' $'a\xc2\x9b31m' $'a\xe2\x80\xa8::error::x' $'a\xe2\x80\xa9::error::x')
+}
+
+# is_harmless: the log in $T/log runs no command of a log but one annotation, and has no control character.
+is_harmless() {
+	[ ! -e "$T/work/pwned" ] && [ ! -e pwned ]
+	not grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]' "$T/log"
+	not grep -qaF '##[' "$T/log"
+	[ "$(grep -cE '^[[:space:]]*::' "$T/log")" -le 1 ]
+	not grep -E '^[[:space:]]*::' <(grep -vE '^::error title=redlock::[ -~]*$' "$T/log")
+	not grep -E '^::.*%($|[^2]|2[^5])' "$T/log"
+	not grep -avE '^(::error title=redlock::|locked: |redlock: |hint: |ran$)' "$T/log"
+}
+
+# logged STATUS SETTING...: the script with these settings in GitHub's environment; its log is harmless.
+logged() {
+	local want=$1 status=0
+	shift
+	printf '# %s:%s\n' "$SHELL_OF_JOB" "$(printf ' %.100q' "$@")"
+	env GITHUB_ACTIONS=true LOCK_KEY=deploy LOCK_RUN='echo ran' "$@" "$SHELL_OF_JOB" "$PACKAGING/ci/locked" > "$T/log" 2>&1 || status=$?
+	cat -v "$T/log"
+	[[ "$status" = $want ]]
+	is_harmless
+}
+
+@test "locked: no text of a setting reaches the log or a shell as a command" {
+	hostile_texts
+	mkdir "$T/work"
+	cd "$T/work"
+	held_by_another
+	for SHELL_OF_JOB in dash bash; do
+		for text in "${HOSTILE[@]}" "${CONTROLS[@]}"; do
+			logged 0 LOCK_KEY="$text"
+		done
+		for text in "${HOSTILE[@]}" "${CONTROLS[@]::2}" "${CONTROLS[@]: -4}" "$(printf %s "${CONTROLS[@]}")"; do
+			logged 127 LOCK_BINARY="$text"
+			logged 127 LOCK_BINARY="./$text"
+			logged 127 LOCK_BINARY="$text.deb"
+			logged 64 LOCK_SHA256="$text" LOCK_BINARY="$T/bin/redlock"
+			logged 64 LOCK_SHA256=x LOCK_BINARY="$text"
+			logged 64 LOCK_WAIT="$text"
+			logged 64 REDLOCK_KILL_AFTER="$text"
+			logged "[67][45]" REDLOCK_OWNER="$text" LOCK_WAIT=0
+			logged '[1-9]*' LOCK_KEY=free LOCK_SHELL="$T/none/$text"
+			logged '[067]*' LOCK_KEY=free REDLOCK_NODES="$text" LOCK_WAIT=0
+		done
+	done
+	let_go
+}
+
+@test "locked: the shell is words, and none of them is a pattern" {
+	cd "$T"
+	printf '#!/bin/sh\nprintf "<%%s>" "$@"\n' > bin/words
+	chmod +x bin/words
+	run -0 locked LOCK_SHELL='words *.sock  -x' LOCK_RUN='$x *'
+	[ "$output" = '<*.sock><-x><-c><$x *>' ]
+}
+
+@test "locked: a hostile key or owner of a job that holds the lock does not reach the log of another one" {
+	hostile_texts
+	mkdir "$T/work"
+	cd "$T/work"
+	for SHELL_OF_JOB in dash bash; do
+		for text in "${HOSTILE[@]}" "${CONTROLS[@]}"; do
+			redlock acquire --key="$text" --owner="${text::200}" > "$T/token"
+			logged 75 LOCK_KEY="$text" LOCK_WAIT=0
+			redlock release --key="$text" --token="$(< "$T/token")"
+		done
+	done
+}
+
+@test "the GitLab component: each text of an input arrives as it is, or GitLab refuses it" {
+	python3 -c 'import yaml' 2> "$T/none" || skip "no YAML parser"
+	hostile_texts
+	cat > "$T/check" <<- 'END'
+		# GitLab's way: an input that its expression refuses is an error; the others are put into the text before the YAML is read.
+		import re, sys, yaml
+		header, text = open(sys.argv[1]).read().split("\n---\n")
+		inputs = yaml.safe_load(header)["spec"]["inputs"]
+		allowed = {name: re.compile(row["regex"].replace("\\z", "\\Z")) for name, row in inputs.items()}
+		places = {"key": "LOCK_KEY", "run": "LOCK_RUN", "wait": "LOCK_WAIT", "binary": "LOCK_BINARY", "sha256": "LOCK_SHA256"}
+		texts = [t.decode() for t in sys.stdin.buffer.read().split(b"\0")[:-1]]
+		came = refused = 0
+		for hostile in texts:
+		    for name in inputs:
+		        values = {"key": "k", "run": "r"} | {n: row["default"] for n, row in inputs.items() if "default" in row} | {name: hostile}
+		        if not all(allowed[n].search(v) for n, v in values.items()):
+		            refused += 1
+		            continue
+		        job = text
+		        for n, v in values.items():
+		            job = job.replace(f"$[[ inputs.{n} ]]", v)
+		        [(title, body)] = yaml.safe_load(job).items()
+		        variables = {n: v if isinstance(v, str) else v["value"] for n, v in body["variables"].items()}
+		        got = {n: variables[place] for n, place in places.items()} | {"job": title, "stage": body["stage"], "image": body["image"]}
+		        assert got == values, (got, values)
+		        assert set(body) == {"stage", "image", "variables", "script"} and len(body["script"]) == 1, body
+		        came += 1
+		print(len(texts), came, refused)
+	END
+	run -0 python3 "$T/check" "$PACKAGING/gitlab/templates/locked.yml" < <(printf '%s\0' "${HOSTILE[@]}")
+	read -r texts came refused <<< "$output"
+	# quotes and backslashes in the three names alone
+	[ $((came + refused)) -eq $((8 * texts)) ]
+	[ "$refused" -le 30 ]
+	run -0 python3 "$T/check" "$PACKAGING/gitlab/templates/locked.yml" < <(printf '%s\0' "${CONTROLS[@]}")
+	[ "$output" = "${#CONTROLS[@]} 0 $((8 * ${#CONTROLS[@]}))" ]
+	# the job's shell gets them as they are
+	for SHELL_OF_JOB in dash bash; do
+		for text in "${HOSTILE[@]}"; do
+			run -0 component key="$text" run='printf "[%s]" "$REDLOCK_KEY"'
+			[ "$output" = "[$text]" ]
+		done
+	done
 }
 
 @test "the YAML files are valid for their platforms" {
@@ -206,7 +359,7 @@ with_inputs() {
 	with_inputs "$PACKAGING/gitlab/templates/locked.yml" key=deploy 'run=echo "a: b" # c' > "$T/job.yml"
 	files=("$T/job.yml" "$PACKAGING/gitlab/templates/locked.yml" "$PACKAGING/github-action/action.yml" "$PACKAGING/compose.yaml"
 		"$top/.github/workflows/ci.yml")
-	for file in "${files[@]}"; do not grep -nP '^ *\t' <(sed '/<<.END_OF_LOCKED/,/END_OF_LOCKED$/d' "$file"); done
+	for file in "${files[@]}"; do not grep -nP '^ *\t' <(sed '/^    LOCKED:/,/^  script:/d' "$file"); done
 	grep -qx '      - run: .ci/run' "$top/.github/workflows/ci.yml"
 	grep -qx '        debian: \[12, 13\]' "$top/.github/workflows/ci.yml"
 	# a parser checks more, if there is one
@@ -216,7 +369,7 @@ with_inputs() {
 		job, template, action, compose, workflow = [list(yaml.safe_load_all(open(f))) for f in sys.argv[1:]]
 		variables = job[0]["locked"]["variables"]
 		assert variables["LOCK_RUN"] == {"expand": False, "value": 'echo "a: b" # c'}, variables
-		assert all(isinstance(variables[name], str) for name in variables if name != "LOCK_RUN"), variables
+		assert all(isinstance(variables[name], str) for name in variables if name not in ("LOCK_RUN", "LOCKED")), variables
 		assert {"key", "run", "wait"} <= set(template[0]["spec"]["inputs"])
 		assert {"key", "nodes", "run", "wait"} <= set(action[0]["inputs"]) and action[0]["runs"]["using"] == "composite"
 		assert len({n["ports"][0] for n in compose[0]["services"].values()}) == 5

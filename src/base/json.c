@@ -104,7 +104,7 @@ void json_bytes(struct json *j, const char *name, const void *bytes, size_t len)
 			put(j, "\xef\xbf\xbd", 3);
 			is_exact = false;
 			n = 1;
-		} else if (utf8_is_control(code)) {
+		} else if (!utf8_printable(p + i, len - i)) {
 			put_code(j, code);
 		} else {
 			if (p[i] == '"' || p[i] == '\\')

@@ -3,6 +3,7 @@
 #include "base/duration.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -253,11 +254,11 @@ static void write_line(const struct log_line *line)
 __attribute__((format(printf, 2, 0))) static void format_line(
 	struct log_line line, const char *fmt, va_list ap)
 {
-	char message[LINE_BYTES_MAX];
+	char message[LINE_BYTES_MAX], shown[LINE_BYTES_MAX];
 
 	if (vsnprintf(message, sizeof(message), fmt, ap) < 0)
 		message[0] = '\0';
-	line.message = message;
+	line.message = utf8_escape_line(shown, sizeof(shown), message);
 	write_line(&line);
 }
 
@@ -301,7 +302,7 @@ static size_t columns(void)
 void log_show(enum log_level at, const char *fmt, ...)
 {
 	static const char head[] = WIPE "redlock: ";
-	char buf[1024];
+	char buf[1024], message[1024];
 	size_t len = sizeof(head) - 1, end = len - (sizeof(WIPE) - 1), most = columns();
 	va_list ap;
 
@@ -309,8 +310,9 @@ void log_show(enum log_level at, const char *fmt, ...)
 		return;
 	memcpy(buf, head, sizeof(head));
 	va_start(ap, fmt);
-	vsnprintf(buf + len, sizeof(buf) - len, fmt, ap);
+	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
+	utf8_escape_line(buf + len, sizeof(buf) - len, message);
 	/* Keep one column free, and do not cut a character of several bytes. */
 	for (; buf[len] && end + 1 < most; len++)
 		end += (buf[len + 1] & 0xc0) != 0x80;

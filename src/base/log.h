@@ -5,7 +5,8 @@
  * log_say(), log_hint() and log_err() write one line each. log_show() keeps one line of a terminal
  * current, if log_is_live().
  *
- * This is the only module that writes to stderr. Only the main thread calls it: other threads and
+ * This is the only module that writes to stderr. A control character in a message is escaped, as by
+ * utf8_escape_line(). Only the main thread calls it: other threads and
  * processes send messages to main. No function returns an error: no outcome depends on a message.
  */
 #ifndef BASE_LOG_H

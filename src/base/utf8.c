@@ -57,27 +57,25 @@ static bool is_log_command(const unsigned char *s, size_t len)
 	return len >= 3 && memcmp(s, "##[", 3) == 0;
 }
 
-/* Returns the length of the printable UTF-8 character at s, or 0. The backslash counts as
- * unprintable, because escapes begin with it. */
-static size_t printable(const unsigned char *s, size_t len)
+size_t utf8_printable(const unsigned char *s, size_t len)
 {
 	unsigned code;
 	size_t n = utf8_decode(s, len, &code);
-	bool is_fit = n > 0 && !utf8_is_control(code) && code != '\\' && !is_log_command(s, len);
 
-	return is_fit ? n : 0;
+	return n == 0 || utf8_is_control(code) || is_log_command(s, len) ? 0 : n;
 }
 
-const char *utf8_escape(char *dst, size_t size, const void *src, size_t len)
+/* Escapes begin with a backslash: that of a text from elsewhere is escaped, too. */
+static const char *escape(char *dst, size_t size, const void *src, size_t len, bool has_escapes)
 {
 	const unsigned char *s = src;
 	size_t used = 0, fits = 0;
 
 	while (len > 0) {
 		char piece[5];
-		size_t n = printable(s, len), shown = n;
+		size_t n = utf8_printable(s, len), shown = n;
 
-		if (n > 0) {
+		if (n > 0 && (has_escapes || *s != '\\')) {
 			memcpy(piece, s, n);
 		} else {
 			n = 1;
@@ -97,4 +95,14 @@ const char *utf8_escape(char *dst, size_t size, const void *src, size_t len)
 	}
 	dst[used] = '\0';
 	return dst;
+}
+
+const char *utf8_escape(char *dst, size_t size, const void *src, size_t len)
+{
+	return escape(dst, size, src, len, false);
+}
+
+const char *utf8_escape_line(char *dst, size_t size, const char *line)
+{
+	return escape(dst, size, line, strlen(line), true);
 }

@@ -2,7 +2,9 @@
  * utf8: decodes UTF-8, and makes bytes from elsewhere safe to show on a terminal.
  *
  * utf8_escape() is for every name, value and message that redlock did not make: it writes into a
- * buffer of the caller and returns it, for use as an argument of a message.
+ * buffer of the caller and returns it, for use as an argument of a message. utf8_escape_line() is
+ * for base/log and cmd/print, through which each line goes to a terminal: where a caller has
+ * forgotten utf8_escape(), no control character passes.
  */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
@@ -18,11 +20,19 @@ size_t utf8_decode(const unsigned char *s, size_t len, unsigned *code);
  * writing direction, and invisible characters. */
 bool utf8_is_control(unsigned code);
 
+/* Returns the length of the character at s if a terminal and the log of a CI system can show it: a
+ * valid character, no control, and not the beginning of "##[". Else returns 0. */
+size_t utf8_printable(const unsigned char *s, size_t len);
+
 /*
- * Copies `len` bytes so that they can be shown on a terminal: printable UTF-8 unchanged; every
- * other byte as \xNN, the backslash as \\, and the first byte of "##[" as \x23. Text that does not
+ * Copies `len` bytes so that they can be shown on a terminal: characters of
+ * utf8_printable() unchanged, every other byte as \xNN, and the backslash as \\. Text that does not
  * fit is cut and marked with "...". Always NUL-terminated; size must be at least 8. Returns dst.
  */
 const char *utf8_escape(char *dst, size_t size, const void *src, size_t len);
+
+/* The same for a whole line of output, whose parts should be escaped already: every backslash
+ * remains as it is. */
+const char *utf8_escape_line(char *dst, size_t size, const char *line);
 
 #endif

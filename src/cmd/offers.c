@@ -38,7 +38,7 @@ static void print_value(const char *value, const char *text)
 	if (!is_line(value))
 		return;
 	if (text)
-		print_line("%s\t%s", value, text);
+		print_pair(value, text);
 	else
 		print_line("%s", value);
 }
@@ -309,20 +309,12 @@ static void print_rest(const struct complete *c)
 	}
 }
 
-static bool has_control(const char *word)
-{
-	for (; *word; word++)
-		if ((unsigned char)*word < ' ' || *word == 0x7f)
-			return true;
-	return false;
-}
-
 int offers_print(char *const words[])
 {
 	struct complete c;
 
 	complete_read(&c, words);
-	if (has_control(c.word))
+	if (!is_line(c.word))
 		return STATUS_OK;
 	print_head(&c);
 	options_hide_passwords(words, INT_MAX);

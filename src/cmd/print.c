@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/token.h"
+#include "base/utf8.h"
 #include "cli/option.h"
 #include "report/foreign.h"
 #include "report/report.h"
@@ -19,12 +20,27 @@
 
 void print_line(const char *fmt, ...)
 {
+	char *line = NULL, *shown = NULL;
+	size_t size;
 	va_list ap;
 
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	if (vasprintf(&line, fmt, ap) < 0)
+		line = NULL;
 	va_end(ap);
-	putchar('\n');
+	size = line ? 4 * strlen(line) + 8 : 0; /* each byte as \xNN */
+	shown = line ? malloc(size) : NULL;
+	if (shown)
+		puts(utf8_escape_line(shown, size, line));
+	else
+		log_say(LOG_ERRORS, "out of memory");
+	free(shown);
+	free(line);
+}
+
+void print_pair(const char *value, const char *text)
+{
+	printf("%s\t%s\n", value, text);
 }
 
 void print_text(const char *text, size_t len)

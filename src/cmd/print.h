@@ -16,8 +16,11 @@
 
 #define PRINT_SCHEMA 1
 
-/* Prints one line. */
+/* Prints one line. A control character in it is escaped, as by utf8_escape_line(). */
 void print_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints a line of two texts without control characters, with a tab between them. */
+void print_pair(const char *value, const char *text);
 
 /* Prints bytes unchanged. */
 void print_text(const char *text, size_t len);

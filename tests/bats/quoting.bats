@@ -174,3 +174,39 @@ clean() {
 		clean
 	done
 }
+
+# Every place of every option, of the environment and of a configuration file.
+@test "no value of an option reaches the terminal unescaped" {
+	local word=$'a\e]0;x\a\n\xe2\x80\xae\xc2\x9b31m\xff\\##[error]x' command option name
+	export REDLOCK_NODES=unix://$T/none REDLOCK_NODE_WAIT=1ms REDLOCK_WAIT=0
+	redlock completion words '' < /dev/null > commands
+	mapfile -t commands < <(sed '1,3d; s/\t.*//' commands)
+	[ ${#commands[@]} -gt 15 ]
+	says() {
+		timeout 20 "$REDLOCK_BUILD/redlock" "$@" < /dev/null >> all 2>&1 || [ $? -ne 124 ]
+	}
+	for command in "${commands[@]}"; do
+		says "$command" "$word"
+		says "$command" -vvk"$word" 123
+		says "$command" -h"$word"
+		says completion words "$command" "$word"
+		mapfile -t options < <(redlock completion words "$command" -- | sed -n 's/^\(--[a-z-]*\)\t.*/\1/p')
+		for option in "${options[@]}"; do
+			# a terminal without end, and a shell
+			[[ "$command $option" != "sandbox -"* && $option != --watch ]] || continue
+			says "$command" "$option" "$word"
+			says "$command" "$option=$word" "$word"
+			says "$command" "$option" 1 "$word" -- true
+			name=REDLOCK_${option#--}
+			name=${name//-/_}
+			env "${name^^}=$word" timeout 20 "$REDLOCK_BUILD/redlock" "$command" -k "$word" < /dev/null >> all 2>&1 || [ $? -ne 124 ]
+			printf '%s = %s\n' "${option#--}" "${word//$'\n'}" "$word" > file
+			says "$command" --config file -k job
+			printf '[%s]\n' "${word//$'\n'}" > file
+			says "$command" --config file --profile "$word"
+		done
+	done
+	[ "$(wc -l < all)" -gt 1000 ]
+	not grep -aF '##[' all
+	clean
+}

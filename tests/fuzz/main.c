@@ -33,6 +33,7 @@ void fuzz_check_clean(const char *text)
 		n = utf8_decode(s, len, &code);
 		FUZZ_CHECK(n > 0 && !utf8_is_control(code));
 	}
+	FUZZ_CHECK(!strstr(text, "##["));
 }
 
 uint8_t fuzz_byte(struct bytes *b)

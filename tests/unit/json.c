@@ -30,6 +30,8 @@ TEST(json_escapes_quotes_and_controls)
 		"{\"v\":\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\x92\"}");
 	/* marks that turn the writing direction */
 	CHECK_BYTES("\xe2\x80\xae", "{\"v\":\"\\u202e\"}");
+	/* a command of a CI system's log */
+	CHECK_BYTES("##[x] #[ ##", "{\"v\":\"\\u0023#[x] #[ ##\"}");
 	/* invisible characters, also after the first plane */
 	CHECK_BYTES("\xc2\xad\xe2\x80\x8b", "{\"v\":\"\\u00ad\\u200b\"}");
 	CHECK_BYTES("\xf3\xa0\x80\x81\xf0\x9d\x85\xb3", "{\"v\":\"\\udb40\\udc01\\ud834\\udd73\"}");

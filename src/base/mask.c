@@ -31,6 +31,134 @@ static const char *find_login(const char *word, size_t *len)
 	return from;
 }
 
+/* ---- a node's URL ---- */
+
+/* The length of a scheme and the slashes after it, also if a ':' or a '/' of "redis://" is missing;
+ * 0: the text has no scheme. */
+static size_t scheme_len(const char *url)
+{
+	bool is_unix = strncasecmp(url, "unix:", 5) == 0;
+	size_t len = 0, slashes;
+
+	while (isalpha((unsigned char)url[len]))
+		len++;
+	len += url[len] == ':';
+	slashes = strspn(url + len, "/");
+	if (slashes >= 2)
+		return len + 2;
+	return slashes == 0 || len == 0 || url[len - 1] != ':' ? 0 : len + !is_unix;
+}
+
+/* Is it a number, or one with a wrong character, such as "700l"? A password can stand in the place
+ * of a port or a database, but none of so few characters is a secret. */
+static bool is_number(const char *text, size_t len)
+{
+	size_t digits = 0;
+
+	for (size_t i = 0; i < len; i++)
+		digits += isdigit((unsigned char)text[i]) != 0;
+	return len > 0 && digits <= 5 && digits + 1 >= len;
+}
+
+/* Is it an IPv6 address, perhaps with a port? */
+static bool is_v6(const char *text, size_t len)
+{
+	size_t colons = 0, group = 0;
+	bool has_gap = false;
+
+	for (size_t i = 0; i < len; i++) {
+		bool is_end = text[i] == ':' || text[i] == '.';
+
+		has_gap |= i > 0 && text[i] == ':' && text[i - 1] == ':';
+		colons += text[i] == ':';
+		group = is_end ? 0 : group + 1;
+		if (group > 5 || (!is_end && !isxdigit((unsigned char)text[i])))
+			return false;
+	}
+	return colons <= 8 && (has_gap || colons >= 7);
+}
+
+/* How much of an authority, which has `len` characters, is a host and its port. */
+static size_t place_len(const char *place, size_t len)
+{
+	size_t host = strcspn(place, ":/?#=&;@"), inside = strcspn(place, "]%");
+
+	if (is_v6(place, len))
+		return len;
+	if (place[0] == '[') {
+		if (!is_v6(place + 1, inside < len ? inside - 1 : len - 1))
+			return 1;
+		host = strcspn(place, "]/?#");
+		host += place[host] == ']';
+	}
+	return host < len && place[host] == ':' && is_number(place + host + 1, len - host - 1)
+		       ? len
+		       : host;
+}
+
+/* How much of the text after a place is the number of a database. */
+static size_t db_len(const char *rest, const char *before)
+{
+	size_t len = strlen(before), number;
+
+	if (strncmp(rest, before, len) != 0)
+		return 0;
+	number = strcspn(rest + len, "/?#");
+	return number == 0 || is_number(rest + len, number) ? len + number : 0;
+}
+
+void mask_append_url(char *dst, size_t size, size_t *used, const char *url)
+{
+	size_t quote = url[0] == '"' || url[0] == '\'', scheme = scheme_len(url + quote), len;
+	const char *place = url + quote + scheme, *at = NULL;
+	bool is_unix = strncasecmp(url + quote, "unix:", 5) == 0;
+	bool is_path = place[0] == '/' && (scheme == 0 || is_unix);
+
+	text_append(dst, size, used, "%.*s", (int)(quote + scheme), url);
+	if (!is_path)
+		at = strrchr(place, '@');
+	if (at) {
+		text_append(dst, size, used, "***@");
+		place = at + 1;
+		is_path = place[0] == '/';
+	}
+	len = is_path ? strcspn(place, "?") : place_len(place, strcspn(place, "/?#"));
+	len += db_len(place + len, is_path ? "?db=" : "/");
+	text_append(dst, size, used, "%.*s", (int)len, place);
+	place += len;
+	if (*place)
+		text_append(dst, size, used, "%.1s***", strchr(":/?#", *place) ? place : "");
+}
+
+const char *mask_escape_url(char *dst, size_t size, const char *url)
+{
+	char shown[WORD_SHOWN];
+	size_t used = 0;
+
+	mask_append_url(shown, sizeof(shown), &used, url);
+	return utf8_escape(dst, size, shown, used);
+}
+
+/* Returns the URL of a node in a word; NULL: the word has none. */
+static const char *find_url(const char *word)
+{
+	static const char *const schemes[] = {"redis", "rediss", "unix"};
+
+	for (const char *at = word; *at; at++)
+		for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+			size_t len = strlen(schemes[i]);
+
+			if ((at == word || !isalpha((unsigned char)at[-1])) &&
+				strncasecmp(at, schemes[i], len) == 0 &&
+				(strncmp(at + len, ":/", 2) == 0 ||
+					strncmp(at + len, "//", 2) == 0))
+				return at;
+		}
+	return NULL;
+}
+
+/* ---- a word of a command line ---- */
+
 /* Does a name such as PGPASSWORD, --api-key or ?auth stand for a secret? Before a blank, as in
  * `--key job`, the parts "auth" and "key" rarely mean one. */
 static bool is_secret(const char *name, size_t len, bool has_equals)
@@ -75,6 +203,13 @@ void mask_append_word(char *dst, size_t size, size_t *used, const char *word)
 {
 	size_t len;
 	const char *login = find_login(word, &len), *secret = find_secret(word);
+	const char *url = find_url(word);
+
+	if (url && (!secret || url < secret) && (!login || url <= login)) {
+		text_append(dst, size, used, "%.*s", (int)(url - word), word);
+		mask_append_url(dst, size, used, url);
+		return;
+	}
 
 	/* If the secret begins before the login, "***" for the secret replaces the login, too. */
 	if (login && (!secret || login < secret)) {
@@ -122,7 +257,9 @@ const char *mask_escape_word(char *dst, size_t size, const char *word)
 	const char *login = find_login(word, &len);
 	char shown[WORD_SHOWN];
 
-	if (word[name] && !(login && login < word + name))
+	if (find_url(word) == word)
+		mask_append_url(shown, sizeof(shown), &used, word);
+	else if (word[name] && !(login && login < word + name))
 		text_append(shown, sizeof(shown), &used, "%.*s=...", (int)name, word);
 	else if (!login && word[0] == '-' && isalpha((unsigned char)word[1]) && word[2])
 		text_append(shown, sizeof(shown), &used, "%.2s...", word);

@@ -30,48 +30,12 @@ static const char *after_scheme(const char *url)
 	return strncmp(p, "://", 3) == 0 ? p + 3 : url;
 }
 
-static bool is_port(const char *text)
-{
-	size_t len = strspn(text, "0123456789");
-
-	return len <= 5 && (text[len] == '\0' || text[len] == '/');
-}
-
-/* Is it an IPv6 address without brackets: more than one ':', and only characters of such an
- * address? */
-static bool is_v6(const char *text)
-{
-	return strchr(text, ':') != strrchr(text, ':') &&
-	       text[strspn(text, ":0123456789abcdefABCDEF")] == '\0';
-}
-
-/*
- * Masks everything that may contain a password: the text before the last '@'. Where the user forgot
- * the '@', also the text after a ':' that is neither a port nor part of an IPv6 address.
- */
-static void mask(char *dst, size_t size, const char *url)
-{
-	const char *from = after_scheme(url), *at = strrchr(url, '@');
-	const char *colon = *from == '/' || *from == '[' ? NULL : strchr(from, ':');
-	char masked[URL_MAX], shown[URL_MAX] = "";
-	size_t used = 0;
-
-	if (at)
-		snprintf(masked, sizeof(masked), "%.*s***%s", (int)(from - url), url, at);
-	else if (colon && !is_port(colon + 1) && !is_v6(from))
-		snprintf(masked, sizeof(masked), "%.*s***", (int)(colon + 1 - url), url);
-	else
-		snprintf(masked, sizeof(masked), "%s", url);
-	mask_append_word(shown, sizeof(shown), &used, masked);
-	utf8_escape(dst, size, shown, used);
-}
-
 static int refuse(struct err *e, const char *url, const char *why)
 {
 	char shown[200];
 
-	mask(shown, sizeof(shown), url);
-	err_set(e, ERR_CONFIG, "invalid node '%s': %s", shown, why);
+	err_set(e, ERR_CONFIG, "invalid node '%s': %s", mask_escape_url(shown, sizeof(shown), url),
+		why);
 	return err_hint(e,
 		"write a node as redis[s]://[user:password@]host[:port][/db], host:port or "
 		"unix:///path");
@@ -135,6 +99,7 @@ static const char *parse_user(struct node *node, const char *from, const char *a
 	const char *colon = memchr(from, ':', (size_t)(at - from));
 	const char *why = decode(node->user, from, colon ? colon : at);
 
+	node->has_bare_user = !colon && node->user[0];
 	if (!why && colon)
 		why = decode(node->password, colon + 1, at);
 	return why;
@@ -302,6 +267,11 @@ int node_parse(const char *url, struct node *node, struct err *e)
 	return 0;
 }
 
+bool node_user_is_secret(const struct node *node)
+{
+	return node->has_bare_user && !node->password[0] && !node->password_file;
+}
+
 bool node_is_same(const struct node *a, const struct node *b)
 {
 	return a->kind == b->kind && a->port == b->port && strcasecmp(a->host, b->host) == 0 &&
@@ -315,6 +285,7 @@ void node_adopt_password(struct node *node, const struct node *from)
 	if (from->is_tls && !node->is_tls) /* the password would cross the network unencrypted */
 		return;
 	memcpy(node->user, from->user, sizeof(node->user));
+	node->has_bare_user = from->has_bare_user;
 	memcpy(node->password, from->password, sizeof(node->password));
 }
 
@@ -398,8 +369,7 @@ void node_list_show(const struct node_list *list, char *dst, size_t size)
 		utf8_escape(user, sizeof(user), node->user, strlen(node->user));
 		text_append(dst, size, &used, "%s%.*s%s%s%s", i ? " " : "",
 			(int)(rest - node->label), node->label,
-			node->password[0] || !user[0] ? user : "***",
-			node->password[0] ? ":***" : "",
+			node_user_is_secret(node) ? "***" : user, node->password[0] ? ":***" : "",
 			node->user[0] || node->password[0] ? "@" : "");
 		text_append(dst, size, &used, "%s", rest);
 	}

@@ -35,6 +35,7 @@ struct node {
 	bool is_tls; /* NODE_TCP only */
 	int db;
 	char user[NODE_SECRET_MAX]; /* "": the default user */
+	bool has_bare_user; /* the URL has no ':' after the user */
 	char password[NODE_SECRET_MAX]; /* "": no AUTH unless there is a user */
 	const char *password_file; /* read again for each connection; NULL: none */
 	char label[NODE_LABEL_MAX]; /* the canonical URL without user and password: safe to show */
@@ -59,6 +60,10 @@ struct node_list {
  */
 int node_list_add(struct node_list *list, const char *urls, struct err *e);
 
+/* May the user be a password? redis-cli takes redis://PASSWORD@host so. It is none if a password is
+ * known. */
+bool node_user_is_secret(const struct node *node);
+
 /* Do both name the same server? The database does not matter. */
 bool node_is_same(const struct node *a, const struct node *b);
 
@@ -79,6 +84,7 @@ void node_list_format(const struct node_list *list, char *dst, size_t size);
 /* Writes the list for people: the output shows which nodes have a user or a password, never the
  * password. */
 void node_list_show(const struct node_list *list, char *dst, size_t size);
+
 /* The first node with TLS, or NULL. */
 const struct node *node_list_find_tls(const struct node_list *list);
 

@@ -948,8 +948,10 @@ static void take_login_error(struct conn *c)
 						     : reply_absent(REASON_GARBAGE, NULL);
 	char read[NODE_SECRET_MAX];
 
-	if (c->pending[0].login == LOGIN_AUTH)
+	if (c->pending[0].login == LOGIN_AUTH) {
 		reply_hide(&said, current_password(c->node, read));
+		reply_hide(&said, node_user_is_secret(c->node) ? c->node->user : "");
+	}
 	explicit_bzero(read, sizeof(read));
 	said.changed_nothing = true;
 	drop_login(c);

@@ -299,6 +299,12 @@ static void expand(char dst[FIX_MAX], const struct context *c, const char *fix)
 	}
 }
 
+/* redis-cli, and many libraries, take the text before the '@' as a password. */
+#define BARE_USER_FIX \
+	"write a password after a colon, redis://:PASSWORD@host; if the text before the '@' is " \
+	"the " \
+	"name of a user, also name its password: --password-file FILE or REDLOCK_PASSWORD"
+
 const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
 	const struct server_info *info, const struct reply *a)
 {
@@ -307,6 +313,8 @@ const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
 	dst[0] = '\0';
 	if (info && server_info_is_sentinel(info) && a->reason == REASON_SERVER)
 		snprintf(dst, FIX_MAX, "%s", SENTINEL_FIX);
+	if (a->reason == REASON_WRONG_PASSWORD && node_user_is_secret(&s->nodes.node[node]))
+		snprintf(dst, FIX_MAX, "%s", BARE_USER_FIX);
 	for (int i = 0; i < COUNT_OF(fixes) && !dst[0]; i++)
 		if (fixes[i].reason == a->reason &&
 			(!fixes[i].when || strstr(a->text, fixes[i].when)))

@@ -53,6 +53,55 @@ refused() {
 	[[ "$output" != *REDLOCK_NODES* && "$output" != *s3cret* ]]
 }
 
+@test "a password in the place of a user, and URLs that do not parse: no output has it" {
+	local url word place paths="$T/2.sock unix://$T/3.sock"
+	local urls=("unix://s3cret@$T/1.sock" 'redis://s3cret@127.0.0.1:1' 'redis://u:12/s3cret' 'redis://127.0.0.1/s3cret'
+		'redis://u:p@h:1:s3cret' 'redis://u:s3cret' 'redis://:s3cret' 'redis://a:1?password=s3cret' 'redis:/u:s3cret@a:x'
+		'redis//s3cret@a:x' 's3cret@a:x' 'redis://u:p@x@s3cret@a:x' 'redis://[::1:s3cret' 'u:s3cret:more' "unix://u:s3cret@s"
+		"/run/s?password=s3cret" 'redis://u:s3%63ret%@a')
+	silent() {
+		timeout 20 redlock "$@" < /dev/null > "$T/all" 2>&1 || [ $? -ne 124 ]
+		not grep -E 's3|cret' "$T/all"
+		[ -s "$T/all" ] || { [ "$1" = run ] && return 1; }
+	}
+	for url in "${urls[@]}"; do
+		echo "# $url"
+		printf 'nodes = %s unix://%s\n' "$url" "$paths" > "$T/config"
+		for place in --nodes=XX env config word; do
+			case $place in
+			env) export REDLOCK_NODES="$url unix://$paths" ;;
+			config) unset REDLOCK_NODES && export REDLOCK_CONFIG=$T/config ;;
+			word) unset REDLOCK_CONFIG && export REDLOCK_NODES="unix://$T/1.sock unix://$paths" ;;
+			esac
+			options=()
+			[[ $place != -* ]] || options=("--nodes=$url unix://$paths")
+			# any other word can be a key: it is no URL
+			word=job
+			[[ $url != *:/* ]] || word=$url
+			[[ $place != word ]] || options=("--ttl=$word")
+			silent run -n -k job -vv "${options[@]}" -- sh -c 'env; cat /proc/$PPID/cmdline'
+			silent run -n -k job --json "${options[@]}" --on-event env -- true
+			silent config "${options[@]}"
+			silent config --json "${options[@]}"
+			silent doctor "${options[@]}"
+			silent doctor --json "${options[@]}"
+			silent status -v "${options[@]}" job
+			silent check "${options[@]}" "$word"
+			silent wait "${options[@]}" "$word" -n
+		done
+	done
+	unset REDLOCK_CONFIG
+	url=unix://maste7@$T/1.sock
+	run -69 redlock run -n -k job --nodes "$url" -- true
+	[[ "$output" == *"hint: write a password after a colon, redis://:PASSWORD@host; "* && "$output" != *maste7* ]]
+	run -69 redlock doctor --nodes "$url"
+	[[ "$output" == *"fix: write a password after a colon, redis://:PASSWORD@host; "* && "$output" != *maste7* ]]
+	# with a password, it is a user
+	works --nodes "unix://app@$T/1.sock" --password-file "$T/pass"
+	run -0 redlock config --nodes "unix://app@$T/1.sock" --password-file "$T/pass"
+	[[ "$output" == *"unix://app@$T/1.sock"* ]]
+}
+
 @test "password and user: environment, file, configuration, URL" {
 	refused
 	REDLOCK_PASSWORD=maste7 works
@@ -540,6 +589,10 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	also_end $!
 	eventually test -s "$T/ready"
 	REDLOCK_NODES=unix://$T/5.sock run -69 redlock run -n -k job -- true
+	[[ "$output" == *"(ERR AUTH app )"* ]]
+	# a password in the place of a user
+	unset REDLOCK_USERNAME REDLOCK_PASSWORD
+	REDLOCK_NODES=unix://s3cret@$T/5.sock run -69 redlock run -n -k job -- true
 	[[ "$output" == *"(ERR AUTH app )"* ]]
 }
 

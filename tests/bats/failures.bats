@@ -262,14 +262,14 @@ as_other() {
 @test "an address with a wrong scheme; a list without quotes: the same words in run and doctor" {
 	local args command
 	for args in "run -n -k job" doctor; do
-		bad() { says 78 '' "redlock: invalid node '$1': $2?hint: write a node as redis[[]s[]]://[[]user:password@[]]host[[]:port[]][[]/db[]], host:port or unix:///path" $args --nodes "$1" $command; }
+		bad() { says 78 '' "redlock: invalid node '$1': $2?hint: write a node as redis[[]s[]]://[[]user:password@[]]host[[]:port[]][[]/db[]], host:port or unix:///path" $args --nodes "${3:-$1}" $command; }
 		[ "$args" = doctor ] && command='' || command='-- echo never'
 		bad redis//127.0.0.1:6379 "'://' must follow the scheme"
 		bad rediss//127.0.0.1:6379 "'://' must follow the scheme"
 		bad redis:/127.0.0.1:6379 "'://' must follow the scheme"
 		bad http://127.0.0.1:6379 "the scheme must be redis, rediss or unix"
 		bad https://127.0.0.1:6379 "the scheme must be redis, rediss or unix"
-		bad "redis://a;redis://b" "a list separates nodes by spaces or commas"
+		bad "redis://a[*][*][*]" "a list separates nodes by spaces or commas" "redis://a;redis://b"
 		bad '"redis://a"' "it begins with a quote: quotes belong in a shell only"
 		says 64 '' "redlock: 'redis://b' is an argument of its own, not part of --nodes?hint: quote a list of nodes: --nodes 'redis://a redis://b'" \
 			$args --nodes redis://a redis://b $command

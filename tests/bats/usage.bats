@@ -452,7 +452,9 @@ wrong_variables() {
 	bad 'redis://me:***' "the port must be a number from 1 to 65535" 'redis://me:abc123'
 	bad 'redis://me:***' "the port must be a number from 1 to 65535" 'redis://me:1234567'
 	bad 'unix://a/b' "the path of a unix socket must start with '/'"
-	bad 'unix:///a?x=1' "only db=N can follow '?'"
+	bad 'unix:///a?***' "only db=N can follow '?'" 'unix:///a?x=1'
+	bad 'redis://me:12/***' "the database must be a number" 'redis://me:12/hidden'
+	bad 'redis://a:700l' "the port must be a number from 1 to 65535"
 	bad 'redis://***@a:x' "the port must be a number from 1 to 65535" 'redis://me:hidden@a:x'
 	bad 'redis://***@a' "a '%' in user or password must start an escape such as %40" 'redis://me:hid%zzen@a'
 	bad '***@:1' "the host is missing" 'hid@den@:1'

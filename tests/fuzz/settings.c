@@ -1,6 +1,7 @@
 /* The user's input: nodes, command lines with their environment, and files. */
 #include "fuzz/fuzz.h"
 
+#include "base/mask.h"
 #include "cli/complete.h"
 #include "cli/config_file.h"
 #include "cli/node.h"
@@ -45,6 +46,8 @@ void fuzz_url(const uint8_t *data, size_t len)
 		check_node(&node);
 	else
 		check_err(&e);
+	fuzz_check_clean(mask_escape_url(shown, sizeof(shown), text));
+	fuzz_check_clean(mask_escape_word(shown, sizeof(shown), text));
 	list.count = 0;
 	if (node_list_add(&list, text, &e) < 0)
 		check_err(&e);

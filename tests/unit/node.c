@@ -469,3 +469,34 @@ TEST(node_urls_without_secrets)
 		CHECK_TEXT(urls, cases[i].hidden);
 	}
 }
+
+TEST(node_user_without_a_password_may_be_one)
+{
+	static const struct {
+		const char *url, *want;
+		bool has_password;
+	} cases[] = {
+		{"redis://s3cret@a", "redis://***@a:6379", false},
+		{"redis://app@a", "redis://app:***@a:6379", true},
+		{"redis://app:@a", "redis://app@a:6379", false},
+		{"redis://app:s3cret@a", "redis://app:***@a:6379", false},
+		{"redis://:s3cret@a", "redis://:***@a:6379", false},
+		{"redis://@a", "redis://a:6379", false},
+	};
+	char shown[200];
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct node_list list = {.count = 0}, other = {.count = 0};
+		struct err e;
+
+		CHECK_INT(node_list_add(&list, cases[i].url, &e), 0);
+		if (cases[i].has_password)
+			snprintf(list.node[0].password, NODE_SECRET_MAX, "p");
+		node_list_show(&list, shown, sizeof(shown));
+		CHECK_TEXT(shown, cases[i].want);
+		/* A user of the configuration file is as secret as one of the command line. */
+		CHECK_INT(node_list_add(&other, "redis://a", &e), 0);
+		node_adopt_password(&other.node[0], &list.node[0]);
+		CHECK_INT(node_user_is_secret(&other.node[0]), node_user_is_secret(&list.node[0]));
+	}
+}

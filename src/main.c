@@ -115,37 +115,37 @@ static void hint_at_order(const struct settings *s, struct err *e)
 					  "-- COMMAND");
 }
 
-static int run_with_options(const struct command_row *row, char *const argv[])
+static int run_with_options(
+	const struct command_row *row, char *const argv[], struct settings *settings)
 {
-	struct settings settings;
 	char keys[REQUEST_KEY_MAX + 1];
 	struct err e;
 	int operands;
 
-	settings_init(&settings, row->id);
-	operands = options_read(&settings, 2, argv, environ, &e);
-	if (operands >= 0 && settings.help)
+	settings_init(settings, row->id);
+	operands = options_read(settings, 2, argv, environ, &e);
+	if (operands >= 0 && settings->help)
 		return help_command(row->name, help_wants_all(argv[operands]));
-	if (operands >= 0 && settings.version)
+	if (operands >= 0 && settings->version)
 		return help_version();
 	options_hide_passwords(argv + 2, operands < 0 ? INT_MAX : operands - 2);
-	if (operands >= 0 && setup(&settings, &e) < 0)
+	if (operands >= 0 && setup(settings, &e) < 0)
 		operands = -1;
-	log_set_json(settings.format == FORMAT_JSON);
-	set_loudness(&settings);
-	settings.operands = argv + (operands < 0 ? 2 : operands);
-	if (operands < 0 || settings_finish(&settings, &e) < 0 || open_log(settings.log, &e) < 0 ||
-		prepare_tls(&settings, &e) < 0) {
+	log_set_json(settings->format == FORMAT_JSON);
+	set_loudness(settings);
+	settings->operands = argv + (operands < 0 ? 2 : operands);
+	if (operands < 0 || settings_finish(settings, &e) < 0 || open_log(settings->log, &e) < 0 ||
+		prepare_tls(settings, &e) < 0) {
 		if (operands >= 0)
-			hint_at_order(&settings, &e);
-		options_blame(&settings, setup_file(), &e);
+			hint_at_order(settings, &e);
+		options_blame(settings, setup_file(), &e);
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	if (settings.keys.count > 0)
-		log_set_key(settings_text(keys, &settings.keys));
-	setup_warn(&settings);
-	return dispatch(row, &settings);
+	if (settings->keys.count > 0)
+		log_set_key(settings_text(keys, &settings->keys));
+	setup_warn(settings);
+	return dispatch(row, settings);
 }
 
 static bool is_help(const char *word)
@@ -153,22 +153,21 @@ static bool is_help(const char *word)
 	return word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
 }
 
-static int run_without_options(const struct command_row *row, char *const argv[])
+static int run_without_options(
+	const struct command_row *row, char *const argv[], struct settings *settings)
 {
-	struct settings settings;
-
 	/* `redlock help --help` explains the option. */
 	if (row->id != COMMAND_HELP && is_help(argv[2]))
 		return help_command(row->name, false);
-	settings_init(&settings, row->id);
-	settings.operands = argv + 2;
-	return dispatch(row, &settings);
+	settings_init(settings, row->id);
+	settings->operands = argv + 2;
+	return dispatch(row, settings);
 }
 
-static int start(char *const argv[])
+static int start(char *const argv[], struct settings *settings)
 {
-	const struct command_row *row;
 	const char *word = argv[0] ? argv[1] : NULL;
+	const struct command_row *row;
 
 	if (!word) {
 		help_missing_command();
@@ -181,28 +180,14 @@ static int start(char *const argv[])
 	row = command_find(word);
 	if (!row)
 		return word[0] == '-' ? usage_early_option(word) : usage_unknown_command(word);
-	return row->flags & TAKES_OPTIONS ? run_with_options(row, argv)
-					  : run_without_options(row, argv);
-}
-
-/* Tells whether the output is meant for eval: `--format env`, or an unknown format. */
-static bool is_for_eval(char *const argv[])
-{
-	const char *format = getenv("REDLOCK_FORMAT");
-	const struct command_row *row = argv[0] && argv[1] ? command_find(argv[1]) : NULL;
-
-	if (row && row->id != COMMAND_ACQUIRE && row->id != COMMAND_HOLD)
-		return false;
-	for (int i = 2; argv[0] && argv[1] && argv[i]; i++)
-		if (strncmp(argv[i], "--format=", 9) == 0)
-			format = argv[i] + 9;
-		else if (strcmp(argv[i], "--format") == 0 && argv[i + 1])
-			format = argv[i + 1];
-	return format && strcmp(format, "plain") != 0 && strcmp(format, "json") != 0;
+	return row->flags & TAKES_OPTIONS ? run_with_options(row, argv, settings)
+					  : run_without_options(row, argv, settings);
 }
 
 int main(int argc, char *argv[])
 {
+	/* An unknown subcommand may be meant as this one. */
+	static struct settings settings = {.command = COMMAND_ACQUIRE};
 	int status;
 
 	(void)argc;
@@ -213,10 +198,13 @@ int main(int argc, char *argv[])
 	 * redlock. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	resolve_without_plugins();
-	status = start(argv);
+	status = start(argv, &settings);
 	/* After any failure, a script that evaluates the output must not continue as if it had the
-	 * lock. */
-	if (status != STATUS_OK && is_for_eval(argv))
+	 * lock. Of a command line that was refused, the settings may lack the format. */
+	if (status == STATUS_USAGE)
+		settings.format =
+			options_read_format(settings.command, argv[0] ? 1 : 0, argv, environ);
+	if (status != STATUS_OK && settings.format == FORMAT_ENV)
 		print_status_for_eval(status);
 	return status;
 }

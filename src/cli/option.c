@@ -291,9 +291,11 @@ static int set_value(
 			return bad_choice(r, source, value, guards, "is not auto, on or off");
 		break;
 	case OPTION_FORMAT:
-		if (!read_choice(formats, value, field))
-			return bad_choice(r, source, value, formats, "is not plain, env or json");
-		break;
+		if (read_choice(formats, value, field))
+			break;
+		/* The output may be meant for eval, which must not succeed. */
+		*(long *)field = FORMAT_ENV;
+		return bad_choice(r, source, value, formats, "is not plain, env or json");
 	case OPTION_JSON:
 		*(long *)field = FORMAT_JSON;
 		break;
@@ -704,37 +706,36 @@ static int read_ttl_of_env(struct reading *r, char *const envp[])
 	return 0;
 }
 
+/* Reads the variable of one option. */
+static int read_variable(struct reading *r, const struct option_row *row, char *const envp[])
+{
+	char name[OPTION_ENV_MAX];
+	const char *value, *count;
+	long n = 0;
+
+	if (!(row->env & 1u << r->s->command) || is_set(r, row))
+		return 0;
+	value = find_value(envp, row, name);
+	if (!value || is_of_another_lock(r, row, envp))
+		return 0;
+	if (row->kind != OPTION_KEY)
+		return option_takes_value(row) ? set_value(r, row, name, value)
+					       : set_flag(r, row, name, value);
+	count = find_env(envp, "REDLOCK_KEYS");
+	(void)(count && text_number(count, 0, KEYS_MAX, &n));
+	r->s->source[row - option_rows] = r->source;
+	return settings_add_names(r->s, value, n, r->e);
+}
+
 static int read_env(struct reading *r, char *const envp[])
 {
 	r->source.kind = SOURCE_ENV;
 	r->names_token = r->s->token || r->s->token_file;
 	r->limit = r->s->limit;
 	r->slot = r->s->slot;
-	for (int i = 0; i < OPTIONS_COUNT; i++) {
-		const struct option_row *row = &option_rows[i];
-		char name[OPTION_ENV_MAX];
-		const char *value;
-		int rc;
-
-		if (!(row->env & 1u << r->s->command) || is_set(r, row))
-			continue;
-		value = find_value(envp, row, name);
-		if (!value || is_of_another_lock(r, row, envp))
-			continue;
-		if (row->kind == OPTION_KEY) {
-			const char *count = find_env(envp, "REDLOCK_KEYS");
-			long n = 0;
-
-			(void)(count && text_number(count, 0, KEYS_MAX, &n));
-			r->s->source[i] = r->source;
-			rc = settings_add_names(r->s, value, n, r->e);
-		} else {
-			rc = option_takes_value(row) ? set_value(r, row, name, value)
-						     : set_flag(r, row, name, value);
-		}
-		if (rc < 0)
+	for (int i = 0; i < OPTIONS_COUNT; i++)
+		if (read_variable(r, &option_rows[i], envp) < 0)
 			return -1;
-	}
 	return read_ttl_of_env(r, envp);
 }
 
@@ -851,6 +852,26 @@ int options_read(
 	if (check_first_operand(&r, i - first, argv + i) < 0)
 		return -1;
 	return read_env(&r, envp) < 0 ? -1 : i;
+}
+
+long options_read_format(enum command command, int first, char *const argv[], char *const envp[])
+{
+	static struct settings s;
+	struct err e;
+	struct reading r = {.s = &s, .source = {.kind = SOURCE_LINE}, .e = &e};
+
+	settings_init(&s, command);
+	/* With an empty variable, as in `--owner $OWNER --format env`, the word that becomes a
+	 * value was meant as an option: it counts as both. */
+	for (int i = first; argv[i] && strcmp(argv[i], "--") != 0; i++)
+		if (argv[i][0] == '-' && argv[i][1])
+			(void)(argv[i][1] == '-' ? read_long(&r, argv + i)
+						 : read_letters(&r, argv + i));
+	r.source.kind = SOURCE_ENV;
+	for (int i = 0; i < OPTIONS_COUNT; i++)
+		if (option_rows[i].field == FIELD(format))
+			(void)read_variable(&r, &option_rows[i], envp);
+	return s.format;
 }
 
 void options_hide_passwords(char *const words[], int count)

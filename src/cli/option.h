@@ -105,6 +105,10 @@ const char *option_nearest(const char *name, unsigned commands);
 int options_read(
 	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e);
 
+/* Returns the format alone, also of a command line that options_read() refuses: words that are no
+ * options of the command are left out. An unknown format counts as FORMAT_ENV. */
+long options_read_format(enum command command, int first, char *const argv[], char *const envp[]);
+
 /* Overwrites passwords in the first `count` words of a command line, or in all up to NULL, which
  * every user of this machine can read there. The settings have copies. */
 void options_hide_passwords(char *const words[], int count);

@@ -670,6 +670,11 @@ extend_at_last() {
 		64 acquire -k job --format evn
 		64 aquire -k job --format env
 		64 acquire -k job extra --format env
+		64 acquire -k job --bogus --format env
+		64 acquire -k job --bogus --format=evn
+		64 acquire -k job --json=1 --format env
+		64 acquire -k job --owner --format env
+		64 --format env -k job
 		78 acquire -k job --format env --node htp://a
 		78 acquire -k job --format env --log /nonexistent/x
 		78 acquire -k job --format env --nodes unix://$T/1.sock,unix://$T/again/1.sock
@@ -678,6 +683,17 @@ extend_at_last() {
 	END
 	run sh -c 'set -eu; eval "$(REDLOCK_FORMAT=env "$0" acquire -k job --ttl 1)"; echo goes on' "$REDLOCK_BUILD/redlock"
 	[[ "$status" -eq 64 && "$output" != *"goes on"* ]]
+	# a document is no shell's
+	for words in '-k job --ttl 1' '-k job --bogus' '-k job extra' '-k job --nodes x:y' '-k job -n'; do
+		REDLOCK_FORMAT=env run --separate-stderr redlock acquire --json --nodes "unix://$T/none" $words
+		[ "$status" -ne 0 ]
+		[[ "$output" != *"(exit"* ]]
+		[ -z "$output" ] || jq . <<< "$output" > "$T/json"
+	done
+	REDLOCK_FORMAT=env run --separate-stderr redlock acquire --format plain -k job --bogus
+	[ "$output" = "" ]
+	REDLOCK_FORMAT=env run -64 --separate-stderr redlock status --bogus
+	[ "$output" = "" ]
 	# variables that only a command gets are ignored
 	run -64 --separate-stderr redlock run -k job --ttl 1 -- cmd --format env
 	[ "$output" = "" ]

@@ -720,6 +720,32 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	ended_with 0
 }
 
+@test "a client with rights to other keys: it cannot change a lock, but can stop the servers, as SECURITY.md says" {
+	local page=$BATS_TEST_DIRNAME/../../docs/nodes.md rules more i
+	rules=$(sed -n '/^    ACL SETUSER redlock on/,/^$/s/^ *ACL SETUSER redlock \(on >PASSWORD \)\?//p' "$page" | tr '\n' ' ')
+	more=$(sed -n '/^    ACL SETUSER redlock +client/,/^$/s/^    ACL SETUSER redlock \([+~]\)/\1/p' "$page" | tr '\n' ' ')
+	for i in 1 2 3; do
+		# shellcheck disable=SC2086
+		as_master $i acl setuser tenant on '>t' ${rules//KEY/tenant-*} > "$T/acl"
+		as_master $i acl setuser viewer on '>t' ${rules//KEY/tenant-*} ${more//KEY/tenant-*} > "$T/acl"
+	done
+	as_tenant() { redis-cli -s "$T/$1.sock" --no-auth-warning --user "${USER_NAME:-tenant}" --pass t "${@:2}" 2>&1; }
+	REDLOCK_PASSWORD=maste7 in_background "$T/out" run -k job "${BRIEF[@]}" -- sleep 600
+	eventually key_is_held job
+	for words in 'del job' 'set job x' 'pexpire job 1' 'eval return(redis.call("del","job")) 0' 'eval return(redis.call("del",KEYS[1])) 1 job'; do
+		run as_tenant 1 $words
+		[[ "$output" == *NOPERM* || "$output" == *"can't access"* || "$output" == *"No permissions"* ]] || { echo "$words: $output" && false; }
+	done
+	key_is_held job
+	[[ "$(as_tenant 1 scan 0)" == *NOPERM* ]]
+	[[ "$(USER_NAME=viewer as_tenant 1 scan 0 count 1000)" == *job* ]]
+	for i in 1 2 3; do
+		as_tenant $i eval 'while true do end' 0 > "$T/endless.$i" 3>&- &
+		also_end $!
+	done
+	ended_with 79
+}
+
 @test "the rights that docs/nodes.md names are enough, and without any one of them a subcommand fails" {
 	page=$BATS_TEST_DIRNAME/../../docs/nodes.md
 	rule=$(sed -n '/^    ACL SETUSER redlock on/,/^$/s/^ *ACL SETUSER redlock \(on >PASSWORD \)\?//p' "$page" | tr '\n' ' ')

@@ -15,7 +15,8 @@ enum err_kind {
 	ERR_SYSTEM, /* this machine refused: memory, descriptors, fork */
 	ERR_CANNOT_RUN, /* the command was found, but cannot be executed */
 	ERR_NOT_FOUND, /* the command was not found */
-	ERR_NO_SERVER, /* sandbox: no server program exists, or the server does not start */
+	ERR_NO_SERVER, /* no password for the nodes comes; sandbox: no server program exists, or the
+			  server does not start */
 };
 
 #define ERR_TEXT_MAX 640

@@ -1,5 +1,6 @@
 #include "cmd/setup.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -162,14 +163,49 @@ const struct config_file *setup_file(void)
 
 /* ---- the password ---- */
 
+/* A named pipe without a writer is reported after this time, which any wait has. */
+#define WRITER_SLOW (2 * USEC_SEC)
+
+static void say_slow(const char *file)
+{
+	char shown[200];
+
+	log_say(LOG_NORMAL, "--password-file '%s': nothing writes to this pipe",
+		utf8_escape(shown, sizeof(shown), file, strlen(file)));
+}
+
+static void say_nothing(const char *file)
+{
+	(void)file;
+}
+
+/* Returns how long the lock may be waited for, with or without a majority. */
+static usec patience(const struct settings *s)
+{
+	usec least = s->wait < s->node_wait ? s->wait : s->node_wait;
+
+	return least == 0 ? WRITER_SLOW : least;
+}
+
 static int read_password(struct settings *s, struct err *e)
 {
 	const char *name = s->password_file;
+	const usec now = clock_now(), most = patience(s);
+	const struct file_wait wait = {
+		.slow = now + WRITER_SLOW,
+		.until = most == NEVER ? NEVER : now + most,
+		.is_slow = s->quiet ? say_nothing : say_slow,
+	};
 	char shown[200];
 	struct stat st;
-	int error = file_read_line(name, FILE_ANY, password, sizeof(password), &st);
+	int error = file_read_line(name, FILE_ANY, &wait, password, sizeof(password), &st);
 
 	utf8_escape(shown, sizeof(shown), name, strlen(name));
+	if (error == ETIMEDOUT) {
+		err_set(e, ERR_NO_SERVER,
+			"cannot read --password-file '%s': nothing writes to this pipe", shown);
+		return err_hint(e, "name a file, or let a program write the password to it");
+	}
 	if (error == EFBIG)
 		return err_set(e, ERR_CONFIG,
 			"the password in '%s' is too long: at most %d bytes are allowed", shown,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define LOCK_TIMEOUT (10 * USEC_SEC)
@@ -26,6 +27,8 @@
 
 /* Some editors begin UTF-8 files with it. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+#define PIPEFS_MAGIC 0x50495045 /* linux/magic.h: pipes without a name */
 
 /* Flags against waiting for a pipe or a lease, and against getting a controlling terminal. */
 #define CAREFULLY (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -435,20 +438,59 @@ static bool is_of_kind(enum file_kind kind, const struct stat *st)
 	return kind == FILE_ANY || S_ISFIFO(st->st_mode);
 }
 
-/* Returns an errno, or 0. */
-static int read_file(
-	const char *path, enum file_kind kind, char *dst, size_t size, size_t *len, struct stat *st)
+static bool has_name(int fd)
 {
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type != PIPEFS_MAGIC;
+}
+
+/* Returns an errno, or 0 if there is something to read, or a writer has left. */
+static int wait_for_writer(int fd, const char *path, const struct file_wait *wait)
+{
+	struct pollfd pipe = {.fd = fd, .events = POLLIN};
+	bool is_slow = false;
+
+	for (;;) {
+		usec now = clock_now(), next = is_slow ? wait->until : wait->slow;
+		int n;
+
+		if (now >= wait->until)
+			return ETIMEDOUT;
+		if (!is_slow && now >= wait->slow) {
+			is_slow = true;
+			wait->is_slow(path);
+			continue;
+		}
+		next = next < wait->until ? next : wait->until;
+		next = next - now < USEC_SEC ? next - now : USEC_SEC;
+		n = poll(&pipe, 1, (int)(next / USEC_MSEC) + 1);
+		if (n != 0 && !(n < 0 && errno == EINTR))
+			return n < 0 ? errno : 0;
+	}
+}
+
+/* An open without O_NONBLOCK would wait for the writer of a pipe. Returns an errno, or 0. */
+static int read_file(const char *path, enum file_kind kind, const struct file_wait *wait, char *dst,
+	size_t size, size_t *len, struct stat *st)
+{
+	bool is_careful = kind == FILE_REGULAR || wait;
 	int fd, error;
 
 	do
-		fd = open(
-			path, O_RDONLY | (kind == FILE_REGULAR ? CAREFULLY : O_CLOEXEC | O_NOCTTY));
+		fd = open(path, O_RDONLY | (is_careful ? CAREFULLY : O_CLOEXEC | O_NOCTTY));
 	while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		return errno;
 	error = check_regular(fd, st);
-	if (!error || (error == EINVAL && kind != FILE_REGULAR && is_of_kind(kind, st)))
+	if (error == EINVAL && kind != FILE_REGULAR && is_of_kind(kind, st)) {
+		error = wait && S_ISFIFO(st->st_mode) && has_name(fd)
+				? wait_for_writer(fd, path, wait)
+				: 0;
+		if (!error && wait && fcntl(fd, F_SETFL, 0) < 0)
+			error = errno;
+	}
+	if (!error)
 		error = read_some(fd, dst, size, len);
 	close(fd);
 	return error;
@@ -457,7 +499,7 @@ static int read_file(
 int file_read(
 	const char *path, enum file_kind kind, char *dst, size_t size, size_t *len, struct stat *st)
 {
-	int error = read_file(path, kind, dst, size, len, st);
+	int error = read_file(path, kind, NULL, dst, size, len, st);
 
 	if (error || *len == size)
 		return error ? error : EFBIG;
@@ -465,10 +507,11 @@ int file_read(
 	return 0;
 }
 
-int file_read_line(const char *path, enum file_kind kind, char *dst, size_t size, struct stat *st)
+int file_read_line(const char *path, enum file_kind kind, const struct file_wait *wait, char *dst,
+	size_t size, struct stat *st)
 {
 	size_t len = 0, line = 0;
-	int error = read_file(path, kind, dst, size, &len, st);
+	int error = read_file(path, kind, wait, dst, size, &len, st);
 
 	if (error)
 		return error;

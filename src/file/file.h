@@ -100,8 +100,17 @@ enum file_kind {
 int file_read(const char *path, enum file_kind kind, char *dst, size_t size, size_t *len,
 	struct stat *st);
 
+/* How long to wait until a program writes to a named pipe; a shell's <(...) has no name, and its
+ * writer is waited for as long as it takes. */
+struct file_wait {
+	usec slow; /* when is_slow() is called */
+	usec until; /* then ETIMEDOUT */
+	void (*is_slow)(const char *path);
+};
+
 /* As file_read(), of the first line alone, without a byte order mark; EILSEQ if the line has a
- * NUL. */
-int file_read_line(const char *path, enum file_kind kind, char *dst, size_t size, struct stat *st);
+ * NUL. wait: NULL: without limit. */
+int file_read_line(const char *path, enum file_kind kind, const struct file_wait *wait, char *dst,
+	size_t size, struct stat *st);
 
 #endif

@@ -342,8 +342,8 @@ static const char *current_password(const struct node *node, char read[NODE_SECR
 	struct stat ignored;
 
 	if (node->password_file &&
-		file_read_line(
-			node->password_file, FILE_REGULAR, read, NODE_SECRET_MAX, &ignored) == 0 &&
+		file_read_line(node->password_file, FILE_REGULAR, NULL, read, NODE_SECRET_MAX,
+			&ignored) == 0 &&
 		read[0])
 		return read;
 	return node->password;

@@ -463,6 +463,28 @@ at_work() {
 	says 78 '' "redlock: the password in '$T/wide' has a byte of zero" run --password-file "$T/wide" -k job -- echo never
 }
 
+@test "a password file that is a named pipe: a writer that does not come is named, and waited for no longer than the lock" {
+	local how
+	mkfifo "$T/pipe"
+	for how in '-w 300ms' '--node-wait 300ms' '-w 300ms --node-wait 1h' '-w 1h --node-wait 300ms'; do
+		# shellcheck disable=SC2086
+		run -69 timeout 30 "$REDLOCK_BUILD/redlock" run -k job --username app --password-file "$T/pipe" $how -- echo never
+		[ "${lines[0]}" = "redlock: cannot read --password-file '$T/pipe': nothing writes to this pipe" ]
+	done
+	run -69 timeout 30 "$REDLOCK_BUILD/redlock" run -n -k job --username app --password-file "$T/pipe" -- echo never
+	run -69 timeout 30 "$REDLOCK_BUILD/redlock" run -k job --username app --password-file "$T/pipe" -w 3s -- echo never
+	[ "${lines[0]}" = "redlock: --password-file '$T/pipe': nothing writes to this pipe" ]
+	in_background "$T/out" run -k job --username app --password-file "$T/pipe" -- echo done
+	eventually file_has "$T/out" "nothing writes to this pipe"
+	echo s3cret > "$T/pipe"
+	ended_with 0
+	file_has "$T/out" "done"
+	# a shell's pipe has its writer
+	run -0 redlock run -w 300ms -k job --username app --password-file <(sleep 0.6; echo s3cret) -- echo "done"
+	[ "$output" = "done" ]
+	run -0 redlock run -n -k job --username app --password-file /dev/stdin -- echo "done" < <(echo s3cret)
+}
+
 @test "a password file of the maximum length, with any line ending; and one with a byte-order mark" {
 	most=$(head -c 255 /dev/zero | tr '\0' x)
 	for i in 1 2 3; do as_master $i acl setuser app ">$most" > "$T/acl"; done

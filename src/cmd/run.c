@@ -285,7 +285,7 @@ static void supervise(struct run *r)
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
 		if (clock_now() >= detach_at) {
-			supervisor_detach();
+			supervise_detach(&r->watch);
 			detach_at = NEVER;
 		}
 		resumed = supervise_take_signals(&r->watch);

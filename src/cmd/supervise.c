@@ -61,6 +61,12 @@ int supervise_open(struct supervision *v, struct signals *signals, const char *n
 	return v->alarm < 0 ? -1 : 0;
 }
 
+void supervise_detach(struct supervision *v)
+{
+	supervisor_detach();
+	probe_open(&v->probe);
+}
+
 /* ---- signals ---- */
 
 /* `kill 0` in the command signals our process group, too: the command has received that signal
@@ -71,32 +77,44 @@ static bool came_from_command(const struct supervision *v, const struct caught *
 	       tree_has(v->supervisor.pid, caught->sender);
 }
 
-static void forward(struct supervision *v, const struct caught *caught)
+static void forward(
+	struct supervision *v, const struct caught *caught, const struct tree_birth *arrived)
 {
-	bool had = caught->is_terminals || came_from_command(v, caught);
-
 	v->has_fatal_signal |= caught->is_fatal;
-	if (caught->is_fatal || !had)
-		supervisor_signal(&v->supervisor, caught->number, had);
+	if (caught->is_fatal || !caught->command_has_it)
+		supervisor_signal(&v->supervisor, caught, arrived);
 }
 
 bool supervise_take_signals(struct supervision *v)
 {
-	struct caught caught;
+	struct caught caught[PROBE_SIGNALS];
+	struct tree_birth arrived = {0};
 	bool resumed = false;
+	int count = 0;
 
-	while (signals_next(v->signals, &caught))
-		switch (caught.number) {
+	while (count < PROBE_SIGNALS && signals_next(v->signals, &caught[count]))
+		switch (caught[count].number) {
 		case SIGCHLD:
 			supervisor_check(&v->supervisor);
+			probe_check(&v->probe);
 			break;
 		case SIGCONT:
 			resumed = true;
 			break;
 		default:
-			forward(v, &caught);
+			/* Now, before the sender can end. */
+			if (came_from_command(v, &caught[count])) {
+				caught[count].command_has_it = true;
+				caught[count].group = getpgrp();
+			}
+			count++;
 			break;
 		}
+	if (count > 0)
+		arrived = tree_now();
+	probe_mark(&v->probe, caught, count);
+	for (int i = 0; i < count; i++)
+		forward(v, &caught[i], &arrived);
 	return resumed;
 }
 
@@ -149,6 +167,7 @@ void supervise_read(struct supervision *v, bool stop_is_old)
 		case SUPERVISOR_ENDED:
 			v->end = message;
 			v->is_over = true;
+			probe_close(&v->probe);
 			break;
 		}
 	}
@@ -157,7 +176,11 @@ void supervise_read(struct supervision *v, bool stop_is_old)
 void supervise_replace(struct supervision *v, usec now)
 {
 	struct tree tree;
-	bool is_gone = supervisor_take_over(&v->supervisor, &tree);
+	bool is_gone;
+
+	/* Otherwise it would count as a process of the command. */
+	probe_close(&v->probe);
+	is_gone = supervisor_take_over(&v->supervisor, &tree);
 
 	v->replacing = true;
 	v->replace_at = now + v->sweep_apart;
@@ -197,7 +220,7 @@ void supervise_step(struct supervision *v, int other)
 	if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
 		assert(errno == EINTR || errno == ENOMEM);
 	if (clock_now() >= v->detach_at) {
-		supervisor_detach();
+		supervise_detach(v);
 		v->detach_at = NEVER;
 	}
 	resumed = supervise_take_signals(v);

@@ -5,19 +5,21 @@
  * Calling sequence: supervise_open(), supervisor_prepare(), supervise_start(); then
  * supervise_step() until is_over. A caller with a lock to extend calls supervisor_start() and has a
  * loop of its own instead: it polls the signals, supervisor_fd() and the alarm, and calls
- * supervise_take_signals(), supervise_read() and, from replace_at on, supervise_replace(). `end`
- * then tells how the command ended.
+ * supervise_take_signals(), supervise_read(), once supervise_detach(), and, from replace_at on,
+ * supervise_replace(). `end` then tells how the command ended.
  *
- * The caller owns the signals; struct supervision owns the supervisor and the alarm.
+ * The caller owns the signals; struct supervision owns the supervisor, the probe and the alarm.
  */
 #ifndef CMD_SUPERVISE_H
 #define CMD_SUPERVISE_H
 
 #include "base/alarm.h"
+#include "proc/probe.h"
 #include "proc/supervisor.h"
 
 struct supervision {
 	struct supervisor supervisor;
+	struct probe probe;
 	struct signals *signals;
 	int alarm; /* a timer for the caller's loop */
 	usec detach_at; /* when main drops what it inherited for the command alone */
@@ -44,7 +46,12 @@ void supervise_start(struct supervision *v);
  * (-1: none) is readable. */
 void supervise_step(struct supervision *v, int other);
 
-/* Forwards all pending signals to the command. Returns true if SIGCONT was among them. */
+/* Calls supervisor_detach() and makes the probe. Call it DETACH_AFTER the start of the command: a
+ * command that ends earlier pays for neither. */
+void supervise_detach(struct supervision *v);
+
+/* Forwards the pending signals that the command does not have. Returns true if SIGCONT was among
+ * them. */
 bool supervise_take_signals(struct supervision *v);
 
 /* Reads all messages of the supervisor. stop_is_old: ignore that the command was stopped, since it

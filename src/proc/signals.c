@@ -83,6 +83,22 @@ static bool is_own_failure(const struct signalfd_siginfo *info)
 	       info->ssi_pid == (unsigned)getpid();
 }
 
+static bool is_fatal(int number)
+{
+	switch (number) {
+	case SIGCHLD:
+	case SIGCONT:
+	case SIGWINCH:
+	case SIGURG:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+		return false;
+	default:
+		return true;
+	}
+}
+
 bool signals_next(struct signals *s, struct caught *caught)
 {
 	struct signalfd_siginfo info;
@@ -91,11 +107,14 @@ bool signals_next(struct signals *s, struct caught *caught)
 		if (read(s->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 			return false;
 	} while (is_own_failure(&info));
-	caught->number = (int)info.ssi_signo;
-	caught->is_fatal = caught->number != SIGCHLD && caught->number != SIGCONT &&
-			   caught->number != SIGWINCH;
-	caught->is_terminals = info.ssi_code == SI_KERNEL && goes_to_group(caught->number);
-	caught->sender = (pid_t)info.ssi_pid;
+	*caught = (struct caught){
+		.number = (int)info.ssi_signo,
+		.is_fatal = is_fatal((int)info.ssi_signo),
+		.command_has_it = info.ssi_code == SI_KERNEL && goes_to_group((int)info.ssi_signo),
+		.sender = (pid_t)info.ssi_pid,
+	};
+	if (caught->command_has_it)
+		caught->group = getpgrp();
 	return true;
 }
 
@@ -111,6 +130,16 @@ int signals_only_children(int *fd, struct err *e)
 	if (*fd < 0)
 		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
 	return 0;
+}
+
+int signals_open_all(struct signals *s)
+{
+	sigset_t set;
+
+	sigfillset(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->fd < 0 ? -1 : 0;
 }
 
 void signals_drain(int fd)

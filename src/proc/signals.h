@@ -41,10 +41,12 @@ int signals_take_ignored(struct signals *s, int number, struct err *e);
 
 struct caught {
 	int number;
-	bool is_fatal; /* its default action ends a process: not CHLD, CONT, WINCH */
-	bool is_terminals; /* from the terminal, which sent it to the whole foreground group: do not
-			      pass it on */
+	bool is_fatal; /* its default action ends a process */
+	bool command_has_it; /* from the terminal, which sent it to the whole foreground group: do
+				not pass it on */
 	pid_t sender; /* 0: the kernel */
+	pid_t group; /* this process group has received it, too (proc/probe); 0: not known, or none
+		      */
 };
 
 /* Reads the next signal, without waiting; false if there is none. */
@@ -56,6 +58,9 @@ void signals_restore(const struct signals *s);
 /* For a process that only supervises others: blocks every signal but those for its own faults, and
  * receives only SIGCHLD, from *fd. Returns -1 with *e. */
 int signals_only_children(int *fd, struct err *e);
+
+/* For a process that only reports signals: blocks and receives every one. Returns -1. */
+int signals_open_all(struct signals *s);
 
 /* Discards the signals that have arrived, for a process that only needs the wake-up. */
 void signals_drain(int fd);

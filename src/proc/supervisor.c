@@ -39,13 +39,14 @@ enum main_message_kind {
 	MAIN_EXTENDED,
 	MAIN_LOSE,
 	MAIN_SIGNAL,
-	MAIN_SIGNAL_SEEN, /* a signal that the terminal has sent to the command as well */
+	MAIN_SIGNAL_SEEN, /* a signal that the command has, and that is its own affair */
 	MAIN_RESUME,
 };
 
 struct main_message {
 	enum main_message_kind kind;
 	int number;
+	struct tree_request request; /* SIGNAL */
 	usec valid_until;
 };
 
@@ -71,9 +72,10 @@ struct watch {
 			     * status is
 			     */
 	int request; /* the first TERM, INT or QUIT while the command ran; 0: none */
-	struct tree_birth requested; /* older processes were alive when it arrived */
+	struct tree_request requested;
 	usec leftover_until; /* after the command's end: the remaining processes may end without a
 				signal until then */
+	usec term_at; /* when the remaining processes get TERM */
 
 	bool sweeping; /* send SIGKILL to the whole tree, again and again */
 	usec sweep_since, sweep_at;
@@ -109,42 +111,48 @@ static void signal_command(const struct watch *w, int number)
 
 /* The command gets the signal first, and only once: a shell would run its trap twice. If it takes
  * long to signal a tree, it takes longer to kill it: start earlier. */
-static void signal_tree(struct watch *w, int number)
+static void signal_tree(struct watch *w, int number, const struct tree_request *earlier)
 {
 	usec began = clock_now();
 
+	if (number == SIGTERM)
+		w->term_at = NEVER;
+
 	signal_command(w, number);
 	signal_command(w, SIGCONT);
-	tree_signal_and_continue(getpid(), w->running ? w->command : 0, number);
+	tree_signal_and_continue(getpid(), w->running ? w->command : 0, number, earlier);
 	deadline_needs(&w->deadline, KILL_PER_SIGNAL * (clock_now() - began));
 }
 
 /* The signal requests that the command terminates, and later its descendants: a shell acts on it
  * only when the program that it waits for has ended. HUP makes many programs read their
  * configuration again: only the command gets it. */
-static void note_request(struct watch *w, int number)
+static void note_request(struct watch *w, int number, const struct tree_request *request)
 {
 	bool is_request = number == SIGTERM || number == SIGINT || number == SIGQUIT;
 
 	if (w->running && is_request && !w->request) {
 		w->request = number;
-		w->requested = tree_now();
+		w->requested = *request;
+		/* The command gets the signal only now. */
+		if (!request->group)
+			w->requested.at = tree_now();
 	}
 	if ((w->running && is_request) || (!w->running && w->end_requested))
 		deadline_asked(&w->deadline, clock_now());
 }
 
-static void pass_on(struct watch *w, int number)
+static void pass_on(struct watch *w, int number, const struct tree_request *request)
 {
 	w->seen_signals |= bit(number);
 	w->end_requested |=
 		number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 	/* Before the command gets the signal: processes of its trap are younger. */
-	note_request(w, number);
-	if (w->running)
+	note_request(w, number, request);
+	if (!w->running)
+		signal_tree(w, number, request);
+	else if (!request->group || getpgid(w->command) != request->group)
 		signal_command(w, number);
-	else
-		tree_signal(getpid(), number, NULL);
 	if (number == SIGTERM)
 		signal_command(w, SIGCONT);
 }
@@ -172,13 +180,13 @@ static bool read_message(struct watch *w, bool *more)
 		deadline_lose(&w->deadline, clock_now());
 		break;
 	case MAIN_SIGNAL:
-		pass_on(w, message.number);
+		pass_on(w, message.number, &message.request);
 		break;
 	case MAIN_SIGNAL_SEEN:
 		w->seen_signals |= bit(message.number);
-		/* The remaining processes may be out of the terminal's reach. */
+		/* Some of the remaining processes may be out of the terminal's reach. */
 		if (!w->running)
-			pass_on(w, message.number);
+			pass_on(w, message.number, &message.request);
 		break;
 	case MAIN_RESUME:
 		if (w->stopped)
@@ -232,9 +240,12 @@ static void command_ended(struct watch *w, int status)
 		w->stubborn_at = now + STUBBORN_AFTER;
 		w->stubborn_apart = STUBBORN_AFTER;
 	}
-	/* Signal the rest of the tree: TERM went to the command alone. */
-	if (w->deadline.cause == CAUSE_ASKED && !w->sweeping && waitpid(-1, &status, WNOHANG) >= 0)
-		signal_tree(w, SIGTERM);
+	/* TERM went to the command alone, or to its group. If main has not reported it yet, its
+	 * message is to be expected, with the group. */
+	if (w->deadline.cause == CAUSE_ASKED && !w->sweeping)
+		w->term_at = w->end_requested ? now
+					      : now + usec_min(LEFTOVER_TIME,
+							      w->deadline.policy.kill_after / 2);
 }
 
 static void command_stopped(struct watch *w, int number)
@@ -312,11 +323,13 @@ static usec do_due(struct watch *w)
 {
 	usec now = clock_now(), wake_at;
 
+	if (now >= w->term_at)
+		signal_tree(w, SIGTERM, w->request == SIGTERM ? &w->requested : NULL);
 	switch (deadline_step(&w->deadline, now, &wake_at)) {
 	case DEADLINE_WAIT:
 		break;
 	case DEADLINE_TERM:
-		signal_tree(w, deadline_signal(&w->deadline));
+		signal_tree(w, deadline_signal(&w->deadline), NULL);
 		break;
 	case DEADLINE_SPREAD:
 		if (w->running)
@@ -338,7 +351,7 @@ static usec do_due(struct watch *w)
 	}
 	if (!w->running && w->deadline.cause == CAUSE_NONE && !w->policy.wait_descendants)
 		wake_at = usec_min(wake_at, w->leftover_until);
-	return wake_at;
+	return usec_min(wake_at, w->term_at);
 }
 
 /* True if the command is gone and its tree is gone or may stay. */
@@ -505,7 +518,7 @@ int supervisor_try(struct err *e)
 int supervisor_prepare(struct supervisor *s, char *const argv[], const struct signals *signals,
 	const struct supervisor_policy *policy, struct err *e)
 {
-	struct watch watch = {.policy = *policy};
+	struct watch watch = {.policy = *policy, .term_at = NEVER};
 	pid_t redlock = getpid();
 	int fds[2];
 
@@ -566,11 +579,15 @@ void supervisor_lose(struct supervisor *s)
 	send_to_supervisor(s, &(struct main_message){.kind = MAIN_LOSE});
 }
 
-void supervisor_signal(struct supervisor *s, int number, bool is_terminals)
+void supervisor_signal(
+	struct supervisor *s, const struct caught *caught, const struct tree_birth *arrived)
 {
 	send_to_supervisor(
-		s, &(struct main_message){.kind = is_terminals ? MAIN_SIGNAL_SEEN : MAIN_SIGNAL,
-			   .number = number});
+		s, &(struct main_message){
+			   .kind = caught->command_has_it ? MAIN_SIGNAL_SEEN : MAIN_SIGNAL,
+			   .number = caught->number,
+			   .request = {.at = *arrived, .group = caught->group},
+		   });
 }
 
 void supervisor_resume(struct supervisor *s)

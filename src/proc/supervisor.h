@@ -85,9 +85,10 @@ void supervisor_extended(struct supervisor *s, usec valid_until);
 /* The lock is lost: terminate the tree now, according to the policy. */
 void supervisor_lose(struct supervisor *s);
 
-/* Passes a signal on to the command. A signal from the terminal, which the command has received, is
- * only recorded. */
-void supervisor_signal(struct supervisor *s, int number, bool is_terminals);
+/* Passes a signal, which arrived then (tree_now()), on to the command, unless the command is in the
+ * process group that has received it. A signal that `command_has_it` is only recorded. */
+void supervisor_signal(
+	struct supervisor *s, const struct caught *caught, const struct tree_birth *arrived);
 
 /* Continues the command, if it is stopped. */
 void supervisor_resume(struct supervisor *s);

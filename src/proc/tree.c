@@ -15,7 +15,7 @@
 
 struct process {
 	pid_t pid;
-	pid_t parent;
+	pid_t parent, group;
 	bool alive; /* true for a zombie with other threads that still run */
 	bool stopped;
 	bool found; /* it belongs to the tree */
@@ -64,9 +64,9 @@ static bool read_process(pid_t pid, struct process *p)
 	*p = (struct process){.pid = pid};
 	snprintf(p->name, sizeof(p->name), "%.*s", (int)(rest - name - 1), name + 1);
 	if (sscanf(rest + 1,
-		    " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
+		    " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
 		    "%llu",
-		    &state, &p->parent, &p->threads, &p->started) != 4)
+		    &state, &p->parent, &p->group, &p->threads, &p->started) != 5)
 		return false;
 	p->stopped = state == 'T';
 	p->alive = (state != 'Z' && state != 'X') || p->threads > 1;
@@ -161,7 +161,8 @@ struct scan {
 	int signal;
 	bool continues;
 	const struct tree_birth *since;
-	const struct tree_birth *before; /* only processes that are older get the signal */
+	bool older_only; /* only processes that are older than `earlier` get the signal */
+	const struct tree_request *earlier;
 	pid_t except; /* this one does not */
 	struct tree tree;
 };
@@ -183,13 +184,15 @@ static bool belongs(const struct scan *s, const struct process *p)
 
 static void add_member(struct scan *s, struct process *p, int fd)
 {
+	bool existed = s->earlier && is_older(p, &s->earlier->at);
 	struct tree *tree = &s->tree;
-	bool refused;
+	bool refused = false;
 
 	p->found = true;
-	if (!p->alive || p->pid == s->except || (s->before && !is_older(p, s->before)))
+	if (!p->alive || p->pid == s->except || (s->older_only && !existed))
 		return;
-	refused = !send_signal(p->pid, fd, s->signal);
+	if (!existed || p->group != s->earlier->group)
+		refused = !send_signal(p->pid, fd, s->signal);
 	if (s->continues)
 		(void)send_signal(p->pid, fd, SIGCONT);
 	if (s->signal == SIGKILL && !refused)
@@ -277,19 +280,25 @@ struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since)
 	return s.tree;
 }
 
-void tree_signal_and_continue(pid_t root, pid_t except, int signal)
-{
-	struct scan s = {.root = root, .signal = signal, .continues = true, .except = except};
-
-	scan_all(&s);
-}
-
-void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_birth *before)
+void tree_signal_and_continue(
+	pid_t root, pid_t except, int signal, const struct tree_request *earlier)
 {
 	struct scan s = {.root = root,
 		.signal = signal,
 		.continues = true,
-		.before = before,
+		.earlier = earlier,
+		.except = except};
+
+	scan_all(&s);
+}
+
+void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_request *earlier)
+{
+	struct scan s = {.root = root,
+		.signal = signal,
+		.continues = true,
+		.older_only = true,
+		.earlier = earlier,
 		.except = except};
 
 	scan_all(&s);

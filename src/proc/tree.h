@@ -43,12 +43,21 @@ struct tree_birth tree_birth(pid_t pid);
  */
 struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since);
 
-/* Sends `signal` to every descendant of root but `except` (0: no exception), and SIGCONT, because a
- * stopped process could not react. */
-void tree_signal_and_continue(pid_t root, pid_t except, int signal);
+/* A signal that another process has sent: which processes existed then, and which process group has
+ * received it; 0: none. */
+struct tree_request {
+	struct tree_birth at;
+	pid_t group;
+};
 
-/* The same for those descendants that are older than `before`. */
-void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_birth *before);
+/* Sends `signal` to every descendant of root but `except` (0: no exception), and SIGCONT, because a
+ * stopped process could not react. Processes that have received the signal by `earlier` (NULL: none
+ * has) get SIGCONT only. */
+void tree_signal_and_continue(
+	pid_t root, pid_t except, int signal, const struct tree_request *earlier);
+
+/* The same for those descendants that are older than `earlier`. */
+void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_request *earlier);
 
 /* The present time, as tree_birth() counts: processes that start from now on are not older. */
 struct tree_birth tree_now(void);

@@ -623,8 +623,8 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	needs users
 	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret in_background "$T/out" run -k job -- sleep 60
 	eventually key_is_held job
-	supervisor=$(pgrep -P "$BG")
-	for pid in "$BG" $supervisor; do [ "$(stat -c %U "/proc/$pid/environ" "/proc/$pid/mem" | sort -u)" = root ]; done
+	eventually pgrep -P "$BG" -x rl-probe > "$T/probe"
+	for pid in "$BG" $(pgrep -P "$BG"); do [ "$(stat -c %U "/proc/$pid/environ" "/proc/$pid/mem" | sort -u)" = root ]; done
 	# root may read its own processes in any case: test as another user, by a descriptor, for this folder is private
 	install -m 755 "$REDLOCK_BUILD/redlock" "$T/redlock"
 	exec 9< "$T/redlock"

@@ -253,6 +253,9 @@ is_gone() {
 	! state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null) || [ "$state" = Z ]
 }
 
+# supervisor_of MAIN: its pid. The parent of the probe is younger.
+supervisor_of() { pgrep -P "$1" | head -n 1; }
+
 # is_closed FILE: no process has the descriptor any more with which the test locked the file (flock). redlock's own list in
 # /proc is root's.
 is_closed() { flock -n "$1" true; }

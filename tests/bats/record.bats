@@ -40,8 +40,6 @@ all_json() {
 		(has("message") != has("hint")))) | length' "$1")" = "$(wc -l < "$1")" ]
 }
 
-supervisor_of() { pgrep -P "$1" | head -n 1; }
-
 # ---- the record ----
 
 @test "a record of each outcome: the command's own status, and a signal" {

@@ -38,8 +38,6 @@ in_nasty_tree() {
 	eventually tree_is_up
 }
 
-supervisor_of() { pgrep -P "$1" | head -n 1; }
-
 steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done; }
 
 # ---- loss ----
@@ -476,7 +474,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	also_end "$BG"
 	eventually tree_is_up
 	for pid in $(cat "$T/before"); do also_end "$pid"; done
-	kill -KILL "$(pgrep -P "$BG" | grep -vxFf "$T/before")"
+	kill -KILL "$(pgrep -P "$BG" | grep -vxFf "$T/before" | head -n 1)"
 	ended_with 125
 	tree_is_gone
 	for pid in $(cat "$T/before"); do not is_gone "$pid"; done
@@ -1000,6 +998,14 @@ own_signals() {
 	done
 	# the supervisor has the standard descriptors, a socket to main, its signals and its timer
 	[ "$(ls "/proc/$supervisor/fd" | wc -l)" -eq 6 ]
+	# the probe has its signals and a socket to main, its parent the signals only
+	eventually pgrep -P "$BG" -x rl-probe > "$T/parent"
+	eventually pgrep -P "$(cat "$T/parent")" > "$T/probe"
+	is_bare() { [ "$(ls -l "/proc/$1/fd" | sed -n 's/.* -> //p' | sort | sed 's/:.*//' | tr '\n' ' ')" = \
+		"/dev/null /dev/null /dev/null anon_inode $2" ]; }
+	eventually is_bare "$(cat "$T/probe")" "socket "
+	eventually is_bare "$(cat "$T/parent")" ""
+	[ "$(readlink "/proc/$(cat "$T/probe")/cwd")" = / ]
 }
 let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0")" = /dev/null ]; }
 

@@ -239,7 +239,7 @@ keeps_reservation() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 @test "the holder is killed: a waiter has the lock when the key expires" {
 	hold a "${BRIEF[@]}"
 	waiter b
-	supervisor=$(pgrep -P "$HOLDER")
+	supervisor=$(supervisor_of "$HOLDER")
 	kill -KILL "$HOLDER" "$supervisor"
 	ended_with 0
 	let_go a
@@ -623,7 +623,7 @@ watches() {
 @test "--fair: the first waiter is the first, also after a crash" {
 	hold a "${BRIEF[@]}" --fair
 	for name in b c d; do waiter $name "${LONG[@]}" --fair; done
-	supervisor=$(pgrep -P "$HOLDER")
+	supervisor=$(supervisor_of "$HOLDER")
 	kill -KILL "$HOLDER" "$supervisor"
 	# a newcomer, when the key is gone and no waiter has been woken yet
 	free_everywhere job

@@ -23,11 +23,15 @@
 #define KILL_AFTER USEC_SEC
 #define SWEEP_APART (50 * USEC_MSEC)
 
+/* A command may stop the hook process again and again. */
+#define CONTINUE_APART (100 * USEC_MSEC)
+
 /* The longest time that an event takes, on a machine that is busy. */
-#define EVENT_TIME (HOOK_TIME + 5 * USEC_SEC)
+#define EVENT_TIME (HOOK_TIME + UNLESS_HASTY(5 * USEC_SEC))
 
 int hook_start(struct hook *h, pid_t *pid, struct err *e)
 {
+	struct err ignored;
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -41,6 +45,8 @@ int hook_start(struct hook *h, pid_t *pid, struct err *e)
 	}
 	*h = (struct hook){.fd = ends[*pid == 0], .is_open = true};
 	close(ends[*pid != 0]);
+	/* A descriptor, because the background holder is not the parent of the hook process. */
+	(void)follow_open(&h->process, *pid, false, &ignored);
 	return 0;
 }
 
@@ -189,6 +195,8 @@ void hook_serve(struct hook *h, const char *command, const struct signals *signa
 	struct err e;
 
 	(void)setsid();
+	/* A stopped hook process would keep stderr of redlock's caller open. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (signals_only_children(&s.children, &e) < 0 || (s.alarm = alarm_open(&e)) < 0 ||
 		!argv[2])
@@ -217,13 +225,23 @@ void hook_send(struct hook *h, const struct hook_event *ev)
 	if (!h->is_open)
 		return;
 	h->sent++;
+	follow_signal(&h->process, SIGCONT);
 	while (send(h->fd, ev, sizeof(*ev), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EINTR)
 		;
 }
 
+/* Otherwise its commands would live on, with stderr of redlock's caller. */
+static void end_hook_process(struct hook *h)
+{
+	if (follow_has_ended(&h->process))
+		return;
+	(void)tree_signal(h->process.pid, SIGKILL, NULL);
+	follow_signal(&h->process, SIGKILL);
+}
+
 void hook_close(struct hook *h, struct signals *signals)
 {
-	usec until = clock_now() + (h->sent + 1) * EVENT_TIME;
+	usec now, until = clock_now() + (h->sent + 1) * EVENT_TIME;
 	struct caught caught = {0};
 	char ignored;
 
@@ -231,16 +249,20 @@ void hook_close(struct hook *h, struct signals *signals)
 		return;
 	/* Not close(), because other processes have copies of the descriptor. */
 	(void)shutdown(h->fd, SHUT_WR);
-	while (!caught.is_fatal && clock_now() < until) {
+	while (!caught.is_fatal && (now = clock_now()) < until) {
 		struct pollfd fds[] = {
 			{.fd = h->fd, .events = POLLIN}, {.fd = signals->fd, .events = POLLIN}};
 
-		(void)poll(fds, 2, (int)((until - clock_now()) / USEC_MSEC) + 1);
+		follow_signal(&h->process, SIGCONT);
+		(void)poll(fds, 2, (int)(usec_min(until - now, CONTINUE_APART) / USEC_MSEC) + 1);
 		if (fds[0].revents && recv(h->fd, &ignored, 1, MSG_DONTWAIT) >= 0)
 			break;
 		while (!caught.is_fatal && signals_next(signals, &caught))
 			;
 	}
+	if (!caught.is_fatal && now >= until)
+		end_hook_process(h);
+	follow_close(&h->process);
 	close(h->fd);
 	h->is_open = false;
 }

@@ -9,7 +9,9 @@
  * The hook process has a session of its own, runs one command at a time in the order of the events,
  * and ends a command with its whole tree after HOOK_TIME. hook_send() never waits. So no command
  * delays the lock, and an error of a command is a message of the hook process and nothing more. If
- * redlock is killed, the hook process ends after the events that it has.
+ * redlock is killed, the hook process ends after the events that it has. A command that stops the
+ * hook process delays its own events only: redlock continues the hook process at each event and at
+ * the end, and the kernel does when redlock dies.
  *
  * The caller owns struct hook. Only hook_start() reports errors.
  */
@@ -18,18 +20,20 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "proc/follow.h"
 #include "proc/signals.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 /* TERM after this time, KILL a second later. */
-#define HOOK_TIME (10 * USEC_SEC)
+#define HOOK_TIME UNLESS_HASTY(10 * USEC_SEC)
 
 struct hook {
 	int fd; /* valid if is_open */
 	bool is_open;
 	int sent; /* by this process and those that it was forked from */
+	struct follow process; /* the hook process; not in that process */
 };
 
 /* One event: its name, and the variables NAME=VALUE that the command gets, each ended by NUL. */
@@ -59,7 +63,7 @@ void hook_add(struct hook_event *ev, const char *name, const char *value);
 void hook_send(struct hook *h, const struct hook_event *ev);
 
 /* Returns when the commands of all events have ended, or earlier when `signals` has a fatal signal.
- */
+ * Kills a hook process that does not end in its time, and its commands. */
 void hook_close(struct hook *h, struct signals *signals);
 
 #endif

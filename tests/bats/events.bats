@@ -175,6 +175,69 @@ events_are() { is_like "$(cat "$T/events")" "$(printf '%s\n' "$@")"; }
 	events_are "acquired key=other status=" "released key=other status=125"
 }
 
+# stops_hook REST: an event command that stops the hook process.
+stops_hook() { echo "kill -STOP \$PPID; $1"; }
+
+# hook_is_stopped MAIN: its pid is in $T/hook.
+hook_is_stopped() { pgrep -P "$1" -x rl-hook > "$T/hook" && in_state "$(cat "$T/hook")" T; }
+
+@test "--on-event: a command that stops the hook process delays neither the other events nor redlock's end" {
+	SECONDS=0
+	run -0 redlock run -k job --on-event "$(stops_hook "'$T/note'")" -- true
+	((SECONDS < 8))
+	[ "$output" = "" ]
+	events_are "acquired key=job status=" "released key=job status=0"
+	rm "$T/events"
+	# again and again; then it is ended in its time
+	SECONDS=0
+	hastily run -0 redlock run -k job --on-event \
+		"[ \$REDLOCK_EVENT = released ] && exec '$T/note'; while :; do kill -STOP \$PPID; done" -- true
+	((SECONDS < 8))
+	[[ "$output" == "redlock: --on-event: acquired: the command ran for longer than"*"and was ended" ]]
+	events_are "released key=job status=0"
+	rm "$T/events"
+	# the background holder, which is not its parent
+	redlock hold -k job --on-event "$(stops_hook "'$T/note'")" > "$T/token"
+	eventually file_has "$T/events" acquired
+	redlock release -k job
+	eventually file_has "$T/events" released
+}
+
+@test "--on-event: after a command stopped the hook process, the next event continues it while redlock runs" {
+	in_background "$T/out" run -k job "${STURDY[@]}" --on-lost warn --on-event "$(stops_hook "'$T/note'")" -- sh -c "
+		until [ -e '$T/go' ]; do sleep 0.02; done"
+	eventually hook_is_stopped "$BG"
+	for i in 1 2 3; do node "$i" set job rival px 60000 > /dev/null; done
+	eventually file_has "$T/events" lost
+	touch "$T/go"
+	ended_with 79
+}
+
+@test "--on-event: redlock killed after a command stopped the hook process: that process ends" {
+	in_background "$T/out" run -k job --on-event "$(stops_hook "'$T/note'")" -- sleep 60
+	eventually hook_is_stopped "$BG"
+	kill -KILL "$BG"
+	ended_with 137
+	eventually is_gone "$(cat "$T/hook")"
+	events_are "acquired key=job status="
+}
+
+@test "--on-event: a hook process that is stuck is killed in the end, with its commands" {
+	needs ptrace look_inside
+	hastily in_background "$T/out" run -k job --on-event "echo \$\$ > '$T/command'; exec sleep 60" -- sh -c "
+		until [ -e '$T/go' ]; do sleep 0.02; done"
+	eventually test -s "$T/command"
+	pgrep -P "$BG" -x rl-hook > "$T/hook"
+	coproc "$REDLOCK_BUILD/tools/freeze" "$(cat "$T/hook")" 3>&-
+	also_end "$COPROC_PID"
+	read -r word <&"${COPROC[0]}"
+	[ "$word" = frozen ]
+	touch "$T/go"
+	ended_with 0
+	eventually is_gone "$(cat "$T/hook")"
+	eventually is_gone "$(cat "$T/command")"
+}
+
 @test "--on-event: wrong input is named" {
 	says 64 '' "redlock: *--on-event*" run -k job --on-event
 	says 64 '' "redlock: *--on-event*" acquire -k job --on-event "$T/note"

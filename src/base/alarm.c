@@ -2,13 +2,16 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
+#include <sys/select.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 /* NTP slews the kernel's timers by up to a tenth, so fire an eighth too early. */
 #define FAR (20 * USEC_MSEC)
 #define EARLY 8
+
+/* Descriptors from here on have no event in select_instead(). */
+#define SELECTED_MAX 16384
 
 /* redlock waits for an alarm with poll or ppoll. A filter that denies one of them would keep
  * redlock from noticing anything, so alarm_open() fails before work begins. */
@@ -56,4 +59,52 @@ void alarm_set(int fd, usec at)
 	}
 	rc = timerfd_settime(fd, 0, &timer, NULL);
 	assert(rc == 0);
+}
+
+/* select(2) has no limit of descriptors but the size of its sets, which is ours. */
+static int select_instead(struct pollfd *fds, size_t count, const struct timespec *timeout)
+{
+	fd_set in[SELECTED_MAX / FD_SETSIZE] = {0}, out[SELECTED_MAX / FD_SETSIZE] = {0};
+	int end = 0, ready = 0, rc;
+
+	for (size_t i = 0; i < count; i++) {
+		int fd = fds[i].fd, set = fd / FD_SETSIZE;
+
+		fds[i].revents = 0;
+		if (fd < 0 || fd >= SELECTED_MAX)
+			continue;
+		if (fds[i].events & POLLIN)
+			FD_SET(fd % FD_SETSIZE, &in[set]);
+		if (fds[i].events & POLLOUT)
+			FD_SET(fd % FD_SETSIZE, &out[set]);
+		end = fd >= end ? fd + 1 : end;
+	}
+	rc = pselect(end, in, out, NULL, timeout, NULL);
+	for (size_t i = 0; rc > 0 && i < count; i++) {
+		int fd = fds[i].fd, set = fd / FD_SETSIZE;
+
+		if (fd < 0 || fd >= SELECTED_MAX)
+			continue;
+		if (FD_ISSET(fd % FD_SETSIZE, &in[set]))
+			fds[i].revents |= POLLIN;
+		if (FD_ISSET(fd % FD_SETSIZE, &out[set]))
+			fds[i].revents |= POLLOUT;
+		ready += fds[i].revents != 0;
+	}
+	return rc < 0 ? rc : ready;
+}
+
+int alarm_wait(struct pollfd *fds, size_t count, usec most)
+{
+	const struct timespec time = clock_timespec(most), *timeout = most == NEVER ? NULL : &time;
+	int ready = ppoll(fds, count, timeout, NULL);
+
+	if (ready < 0 && errno == EINVAL)
+		ready = select_instead(fds, count, timeout);
+	if (ready >= 0)
+		return ready;
+	assert(errno == EINTR || errno == ENOMEM);
+	for (size_t i = 0; i < count; i++)
+		fds[i].revents = 0;
+	return -1;
 }

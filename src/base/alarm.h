@@ -2,7 +2,7 @@
  * alarm: a timer descriptor by clock_now() that continues while the machine is suspended. A
  * time-out of poll(2) stops meanwhile, but a lock ages.
  *
- * Call alarm_open() once, alarm_set() before each wait, and poll the descriptor for POLLIN; then
+ * Call alarm_open() once, alarm_set() before each wait, and alarm_wait() with the descriptor; then
  * compare clock_now() with the time that is due. The caller closes the descriptor.
  */
 #ifndef BASE_ALARM_H
@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+
+#include <poll.h>
 
 /* Returns the descriptor, or -1 with *e. */
 int alarm_open(struct err *e);
@@ -20,5 +22,14 @@ int alarm_open(struct err *e);
  * Setting the alarm makes the descriptor unreadable.
  */
 void alarm_set(int fd, usec at);
+
+/*
+ * Waits as poll(2) does, for at most that time (NEVER: until an event); also where `count` is over
+ * this process's limit of open files, for which poll(2) fails: the command may lower the limit with
+ * prlimit(1). Returns the number of descriptors with events; -1 after a signal, or if the kernel
+ * has no memory: no descriptor has an event then, and the caller looks at the clock and waits
+ * again.
+ */
+int alarm_wait(struct pollfd *fds, size_t count, usec most);
 
 #endif

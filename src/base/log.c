@@ -1,12 +1,12 @@
 #include "base/log.h"
 
+#include "base/alarm.h"
 #include "base/duration.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -85,12 +85,13 @@ static int put(int to, const char *text, size_t len)
 {
 	struct pollfd ready = {.fd = to, .events = POLLOUT};
 	sigset_t stops, before;
-	int rc, error;
+	int rc = 1, error;
 	ssize_t n;
 
-	while (never_block && (rc = poll(&ready, 1, 0)) != 1)
-		if (rc == 0 || errno != EINTR)
-			return 0;
+	while (never_block && (rc = alarm_wait(&ready, 1, 0)) < 0)
+		;
+	if (rc == 0)
+		return 0;
 	sigemptyset(&stops);
 	sigaddset(&stops, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &stops, &before);

@@ -26,9 +26,7 @@
 #include "proc/supervisor.h"
 #include "report/report.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,8 +280,7 @@ static void supervise(struct run *r)
 		usec at = usec_min(replace_at(r), detach_at);
 
 		alarm_set(r->watch.alarm, wants_extender ? usec_min(at, r->extend_at) : at);
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
-			assert(errno == EINTR || errno == ENOMEM);
+		(void)alarm_wait(fds, sizeof(fds) / sizeof(fds[0]), NEVER);
 		if (clock_now() >= detach_at) {
 			supervise_detach(&r->watch);
 			detach_at = NEVER;

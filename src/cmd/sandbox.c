@@ -18,10 +18,8 @@
 #include "proc/title.h"
 #include "proto/scripts.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <paths.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +67,7 @@ static void sleep_for(struct sandbox_process *p, int ms)
 	struct pollfd fds[] = {
 		{.fd = background_fd(), .events = POLLIN}, {.fd = p->children, .events = POLLIN}};
 
-	if (poll(fds, 2, ms) < 0)
-		assert(errno == EINTR || errno == ENOMEM);
+	(void)alarm_wait(fds, 2, ms * USEC_MSEC);
 	signals_drain(p->children);
 	servers_reap(&p->servers);
 }

@@ -6,9 +6,7 @@
 #include "base/mask.h"
 #include "base/utf8.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -217,8 +215,7 @@ void supervise_step(struct supervision *v, int other)
 	bool resumed;
 
 	alarm_set(v->alarm, usec_min(v->replace_at, v->detach_at));
-	if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
-		assert(errno == EINTR || errno == ENOMEM);
+	(void)alarm_wait(fds, sizeof(fds) / sizeof(fds[0]), NEVER);
 	if (clock_now() >= v->detach_at) {
 		supervise_detach(v);
 		v->detach_at = NEVER;

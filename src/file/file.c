@@ -1,12 +1,12 @@
 #include "file/file.h"
 
+#include "base/alarm.h"
 #include "base/token.h"
 #include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -453,7 +453,6 @@ static int wait_for_writer(int fd, const char *path, const struct file_wait *wai
 
 	for (;;) {
 		usec now = clock_now(), next = is_slow ? wait->until : wait->slow;
-		int n;
 
 		if (now >= wait->until)
 			return ETIMEDOUT;
@@ -464,9 +463,8 @@ static int wait_for_writer(int fd, const char *path, const struct file_wait *wai
 		}
 		next = next < wait->until ? next : wait->until;
 		next = next - now < USEC_SEC ? next - now : USEC_SEC;
-		n = poll(&pipe, 1, (int)(next / USEC_MSEC) + 1);
-		if (n != 0 && !(n < 0 && errno == EINTR))
-			return n < 0 ? errno : 0;
+		if (alarm_wait(&pipe, 1, next) > 0)
+			return 0;
 	}
 }
 

@@ -1,5 +1,6 @@
 #include "net/conn.h"
 
+#include "base/alarm.h"
 #include "file/file.h"
 #include "net/tls.h"
 
@@ -1213,7 +1214,7 @@ static void await_reader(const struct conn *c)
 	usec until = clock_now() + LAST_REQUEST_TIME;
 	struct pollfd reply = {.fd = c->fd, .events = POLLIN};
 
-	while (unread(c->fd) > 0 && clock_now() < until && poll(&reply, 1, 1) == 0)
+	while (unread(c->fd) > 0 && clock_now() < until && alarm_wait(&reply, 1, USEC_MSEC) <= 0)
 		;
 }
 

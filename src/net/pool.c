@@ -2,8 +2,6 @@
 
 #include "base/alarm.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -96,8 +94,8 @@ static bool look(struct pool *p, usec now, usec until, int wake_fd)
 {
 	struct pollfd fds[2 * NODES_MAX + 2];
 	nfds_t count = (nfds_t)p->count + 2;
-	struct timespec ts, *timeout = NULL;
 	bool is_quiet = true;
+	usec in;
 
 	for (int i = 0; i < p->count; i++) {
 		fds[i] = (struct pollfd){.fd = p->conn[i].fd, .events = conn_wants(&p->conn[i])};
@@ -109,20 +107,13 @@ static bool look(struct pool *p, usec now, usec until, int wake_fd)
 				(struct pollfd){.fd = conn_lookup(&p->conn[i]), .events = POLLIN};
 	fds[p->count] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
 	fds[p->count + 1] = (struct pollfd){.fd = -1, .events = POLLIN};
-	if (until != NEVER) {
-		usec in = usec_max(until - now, 0);
-
-		ts = clock_timespec(in);
-		timeout = &ts;
-		if (in > LONG_WAIT) {
-			alarm_set(p->alarm, until);
-			fds[p->count + 1].fd = p->alarm;
-		}
+	in = until == NEVER ? NEVER : usec_max(until - now, 0);
+	if (until != NEVER && in > LONG_WAIT) {
+		alarm_set(p->alarm, until);
+		fds[p->count + 1].fd = p->alarm;
 	}
-	if (ppoll(fds, count, timeout, NULL) < 0) {
-		assert(errno == EINTR || errno == ENOMEM);
+	if (alarm_wait(fds, count, in) < 0)
 		return false;
-	}
 	for (int i = 0; i < p->count; i++)
 		if (fds[i].revents || conn_due(&p->conn[i]) <= now) {
 			conn_handle(&p->conn[i], fds[i].revents);

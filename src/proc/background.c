@@ -1,5 +1,6 @@
 #include "proc/background.h"
 
+#include "base/alarm.h"
 #include "proc/inherited.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 /* The time that the child may take to end on a busy machine. */
-#define END_TIMEOUT_MS 5000
+#define END_TIMEOUT (5 * USEC_SEC)
 
 /* The number of checks, a millisecond apart, between the end of the connection and the end of the
  * process. Bounded, because the process may be traced. */
@@ -76,8 +77,8 @@ bool background_end(void)
 
 	(void)shutdown(socket_end, SHUT_WR);
 	do
-		n = poll(&pfd, 1, END_TIMEOUT_MS);
-	while (n < 0 && errno == EINTR);
+		n = alarm_wait(&pfd, 1, END_TIMEOUT);
+	while (n < 0);
 	close_socket();
 	for (int i = 0; n > 0 && i < END_LOOKS && waitpid(child, NULL, WNOHANG) == 0; i++)
 		(void)poll(NULL, 0, 1);

@@ -1,9 +1,9 @@
 #include "proc/follow.h"
 
+#include "base/alarm.h"
 #include "proc/kernel.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,11 +41,9 @@ bool follow_wait(const struct follow *f, usec most)
 	usec until = usec_add(clock_now(), most);
 	int n;
 
-	do {
-		struct timespec left = clock_timespec(usec_max(until - clock_now(), 0));
-
-		n = ppoll(&fd, 1, most == NEVER ? NULL : &left, NULL);
-	} while (n < 0 && errno == EINTR);
+	do
+		n = alarm_wait(&fd, 1, most == NEVER ? NEVER : usec_max(until - clock_now(), 0));
+	while (n < 0);
 	return n > 0;
 }
 

@@ -10,7 +10,6 @@
 #include "proc/tree.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,8 +172,7 @@ static void serve(struct serving *s)
 		};
 
 		alarm_set(s->alarm, s->is_busy ? s->end_at : NEVER);
-		while (poll(fds, 3, -1) < 0 && errno == EINTR)
-			;
+		(void)alarm_wait(fds, 3, NEVER);
 		signals_drain(s->children);
 		reap(s);
 		end_late(s);
@@ -254,7 +252,7 @@ void hook_close(struct hook *h, struct signals *signals)
 			{.fd = h->fd, .events = POLLIN}, {.fd = signals->fd, .events = POLLIN}};
 
 		follow_signal(&h->process, SIGCONT);
-		(void)poll(fds, 2, (int)(usec_min(until - now, CONTINUE_APART) / USEC_MSEC) + 1);
+		(void)alarm_wait(fds, 2, usec_min(until - now, CONTINUE_APART));
 		if (fds[0].revents && recv(h->fd, &ignored, 1, MSG_DONTWAIT) >= 0)
 			break;
 		while (!caught.is_fatal && signals_next(signals, &caught))

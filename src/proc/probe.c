@@ -1,10 +1,10 @@
 #include "proc/probe.h"
 
+#include "base/alarm.h"
 #include "proc/inherited.h"
 #include "proc/title.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@
 #define ANSWER_TIME (50 * USEC_MSEC)
 
 /* The time from a fatal signal to the end of the probe: another signal often follows at once. */
-#define LINGER_MS 20
+#define LINGER_TIME (20 * USEC_MSEC)
 
 /* ---- the probe and its parent: only safe calls, because main may have other threads ---- */
 
@@ -46,7 +46,7 @@ _Noreturn static void report_signals(int fd, struct signals *all)
 	bool is_asked, is_ending = false;
 	struct caught caught;
 
-	while (poll(fds, 2, is_ending ? LINGER_MS : -1) != 0) {
+	while (alarm_wait(fds, 2, is_ending ? LINGER_TIME : NEVER) != 0) {
 		is_asked = read_question(fd);
 		while (signals_next(all, &caught)) {
 			send_report(fd,
@@ -128,7 +128,7 @@ static bool take_report(struct probe *p, usec until)
 	usec left = until - clock_now();
 	struct probe_report report;
 
-	if (poll(&arrived, 1, left > 0 ? (int)(left / USEC_MSEC) + 1 : 0) <= 0 ||
+	if (alarm_wait(&arrived, 1, usec_max(left, 0)) <= 0 ||
 		recv(p->fd, &report, sizeof(report), MSG_DONTWAIT) != (ssize_t)sizeof(report))
 		return false;
 	if (report.number == 0)

@@ -10,7 +10,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -403,8 +402,7 @@ static void watch_over(struct watch *w)
 		if (clock_now() >= w->detach_at)
 			detach(w);
 		alarm_set(w->alarm, usec_min(wake_at, w->detach_at));
-		if (poll(fds, 3, -1) < 0)
-			assert(errno == EINTR || errno == ENOMEM);
+		(void)alarm_wait(fds, 3, NEVER);
 		signals_drain(w->children);
 	}
 	message.number = w->status;
@@ -660,7 +658,7 @@ void supervisor_close(struct supervisor *s)
 		gone.fd = kernel_pidfd_open(s->pid);
 		kill(s->pid, SIGKILL);
 		/* Use poll, because waitpid(2) would also wait for a tracer. */
-		while (gone.fd >= 0 && poll(&gone, 1, -1) < 0 && errno == EINTR)
+		while (gone.fd >= 0 && alarm_wait(&gone, 1, NEVER) < 0)
 			;
 		close(gone.fd);
 		/* A tracer must detach before the supervisor can be reaped. */

@@ -694,6 +694,26 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 	done
 }
 
+@test "the command takes all descriptors from the processes above it: extended, signalled and released all the same" {
+	patiently
+	printf '%s\n' 'for p in $PPID $(ps -o ppid= -p $PPID); do prlimit --pid $p --nofile=0; done' \
+		"echo up; until [ -e $T/go ]; do sleep 0.02; done; exit 5" > "$T/command"
+	in_background "$T/out" run -v --ttl 3s --node-timeout 500ms -k job -- sh "$T/command"
+	eventually file_has "$T/out" '^up'
+	extended() { [ "$(grep -c extended "$T/out")" -ge 3 ]; }
+	eventually extended
+	held_on job 3
+	touch "$T/go"
+	ended_with 5
+	held_on job 0
+	rm "$T/go"
+	in_background "$T/out" run --ttl 3s --node-timeout 500ms -k job -- sh "$T/command"
+	eventually file_has "$T/out" '^up'
+	kill -TERM "$BG"
+	ended_with 143
+	held_on job 0
+}
+
 @test "as process 1 of a container" {
 	needs mounts pids
 	patiently

@@ -1,6 +1,6 @@
 /*
  * The kernel and the network under redlock's own net/pool.c and net/session.c: the functions of
- * net/conn.h, net/resolve.h and base/alarm.h, and ppoll, clock_gettime and getrandom, all driven by
+ * net/conn.h, net/resolve.h and base/alarm.h, and clock_gettime and getrandom, all driven by
  * the seed. One connection keeps the order of its bytes, as TCP does; bytes sent on a connection
  * that the client has given up may still arrive, also after bytes that it sends on the next one.
  */
@@ -71,7 +71,7 @@ int alarm_open(struct err *e)
 
 void alarm_set(int fd, usec at)
 {
-	(void)fd, (void)at; /* ppoll has the same time */
+	(void)fd, (void)at; /* alarm_wait() has the same time */
 }
 
 int close(int fd)
@@ -105,15 +105,14 @@ static usec read_flood(struct client *c, int nodes)
 }
 
 /* Sleeps until bytes arrive, the time has come, or the command has exited. */
-static int sleep_until(struct pollfd *fds, nfds_t count, const struct timespec *timeout)
+int alarm_wait(struct pollfd *fds, size_t count, usec most)
 {
 	struct client *c = running;
 	usec until = NEVER;
 	int nodes = (int)count - 2;
 
-	if (timeout)
-		until = true_time(c, client_clock(c) + timeout->tv_sec * USEC_SEC +
-					     (timeout->tv_nsec + 999) / 1000);
+	if (most != NEVER)
+		until = true_time(c, client_clock(c) + most);
 	for (int i = 0; i < nodes; i++)
 		if (c->session.pool.conn[i].state == CONN_DOWN &&
 			c->session.pool.reported[i] != CONN_DOWN)
@@ -129,22 +128,6 @@ static int sleep_until(struct pollfd *fds, nfds_t count, const struct timespec *
 	fds[nodes].revents = c->told_over ? POLLIN : 0;
 	c->told_over = false;
 	return 1;
-}
-
-int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
-{
-	(void)mask;
-	return sleep_until(fds, count, timeout);
-}
-
-/* The name of ppoll in a hardened build (_FORTIFY_SOURCE). */
-int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-	const sigset_t *mask, size_t size);
-int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-	const sigset_t *mask, size_t size)
-{
-	(void)mask, (void)size;
-	return sleep_until(fds, count, timeout);
 }
 
 /* ---- delays ---- */

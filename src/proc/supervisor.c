@@ -77,6 +77,7 @@ struct watch {
 	usec term_at; /* when the remaining processes get TERM */
 
 	bool sweeping; /* send SIGKILL to the whole tree, again and again */
+	bool has_killed; /* a process of the tree was alive then */
 	usec sweep_since, sweep_at;
 	usec stubborn_at, stubborn_apart;
 };
@@ -298,6 +299,7 @@ static void sweep(struct watch *w, usec now)
 		return;
 	signal_command(w, SIGKILL);
 	tree = tree_signal(getpid(), SIGKILL, NULL);
+	w->has_killed |= w->running || tree.alive > tree.refused;
 	w->sweep_at =
 		now + (now < w->sweep_since + STUBBORN_AFTER ? SWEEP_APART : SWEEP_APART_LATER);
 	if (now >= w->stubborn_at)
@@ -407,7 +409,7 @@ static void watch_over(struct watch *w)
 	}
 	message.number = w->status;
 	message.cause = w->deadline.cause;
-	message.is_killed = w->sweeping;
+	message.is_killed = w->has_killed;
 	message.started_at = w->started_at;
 	message.ended_at = clock_now();
 	if (has_children)

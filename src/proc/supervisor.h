@@ -110,7 +110,8 @@ enum supervisor_message_kind {
 struct supervisor_message {
 	enum supervisor_message_kind kind;
 	enum deadline_cause cause; /* ENDED: the reason why the tree was terminated, or NONE */
-	bool is_killed; /* ENDED, STUBBORN: the tree got KILL */
+	bool is_killed; /* ENDED, STUBBORN: the tree got KILL; ENDED: and a process of it was alive
+			 */
 	usec started_at; /* ENDED: the command had started by then */
 	usec ended_at; /* ENDED: the time at which the last process that had to go was gone */
 	bool stays; /* ENDED: the supervisor keeps the policy's file_lock for the processes that the

@@ -47,6 +47,21 @@ static bool read_text(const char *path, char *text, size_t size)
 	return true;
 }
 
+/* Reads a whole file of /proc, which does not tell its size, and adds a final '\0'. Returns NULL if
+ * it cannot be read; the caller frees it. */
+static char *read_whole(const char *path, size_t *len)
+{
+	FILE *file = fopen(path, "re");
+	char *text = NULL;
+	size_t room = 0;
+	ssize_t n = file ? getdelim(&text, &room, EOF, file) : -1;
+
+	if (file)
+		fclose(file);
+	*len = n > 0 ? (size_t)n : 0;
+	return text;
+}
+
 /* Returns false if the process no longer exists. */
 static bool read_process(pid_t pid, struct process *p)
 {
@@ -185,13 +200,15 @@ static bool belongs(const struct scan *s, const struct process *p)
 static void add_member(struct scan *s, struct process *p, int fd)
 {
 	bool existed = s->earlier && is_older(p, &s->earlier->at);
+	/* In a pid namespace, the group of a process outside has the number 0. */
+	bool has_it = existed && s->earlier->group > 0 && p->group == s->earlier->group;
 	struct tree *tree = &s->tree;
 	bool refused = false;
 
 	p->found = true;
 	if (!p->alive || p->pid == s->except || (s->older_only && !existed))
 		return;
-	if (!existed || p->group != s->earlier->group)
+	if (!has_it)
 		refused = !send_signal(p->pid, fd, s->signal);
 	if (s->continues)
 		(void)send_signal(p->pid, fd, SIGCONT);
@@ -234,6 +251,33 @@ static void visit_again(struct scan *s, struct process *p)
 		close(fd);
 }
 
+/* A /proc that is mounted with hidepid does not show processes that are not dumpable. Those whose
+ * parent is this process, as that of orphans of its tree, are in the list of its children all the
+ * same. Their age is not known. */
+static void visit_hidden(struct scan *s)
+{
+	char path[48], *children, *at;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	children = at = read_whole(path, &len);
+	for (struct process p; children && (p.pid = (pid_t)strtol(at, &at, 10)) > 0;) {
+		int fd = kernel_pidfd_open(p.pid);
+
+		if ((fd >= 0 || errno != ESRCH) && !read_process(p.pid, &p)) {
+			p = (struct process){.pid = p.pid,
+				.alive = true,
+				.threads = 1,
+				.group = getpgid(p.pid),
+				.name = "?"};
+			add_member(s, &p, fd);
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	free(children);
+}
+
 static bool has_room(struct scan *s)
 {
 	struct process *more;
@@ -270,6 +314,8 @@ static void scan_all(struct scan *s)
 	}
 	list_close(&all);
 	free(s->list);
+	if (s->root == getpid() && !s->since && !s->older_only)
+		visit_hidden(s);
 }
 
 struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since)
@@ -346,21 +392,6 @@ bool tree_has(pid_t root, pid_t pid)
 			return true;
 	while (p.parent > 1 && read_process(p.parent, &p));
 	return false;
-}
-
-/* Reads a whole file of /proc, which does not tell its size, and adds a final '\0'. Returns NULL if
- * it cannot be read; the caller frees it. */
-static char *read_whole(const char *path, size_t *len)
-{
-	FILE *file = fopen(path, "re");
-	char *text = NULL;
-	size_t room = 0;
-	ssize_t n = file ? getdelim(&text, &room, EOF, file) : -1;
-
-	if (file)
-		fclose(file);
-	*len = n > 0 ? (size_t)n : 0;
-	return text;
 }
 
 void tree_read_above(

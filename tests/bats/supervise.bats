@@ -694,6 +694,41 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 	done
 }
 
+@test "a process that /proc does not show (hidepid): it is terminated when its parent has ended, and the message is true" {
+	needs mounts pids users
+	mkdir "$T/theirs"
+	chown 65534:65534 "$T/theirs"
+	chmod 711 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$T"
+	for i in 1 2 3; do chmod 666 "$T/$i.sock"; done
+	cp "$REDLOCK_BUILD/redlock" "$T/theirs/"
+	# 4: PR_SET_DUMPABLE
+	cat > "$T/theirs/hidden" <<- END
+		import ctypes, signal, sys, time
+		ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+		if sys.argv[1] == "deaf": signal.signal(signal.SIGTERM, signal.SIG_IGN)
+		open("$T/theirs/up", "w").write("x")
+		while True: time.sleep(0.02)
+	END
+	cat > "$T/theirs/look" <<- 'END'
+		mount -t proc -o "$1" proc /proc && cd "${0%/*}" || exit
+		setpriv --reuid=65534 --regid=65534 --clear-groups ./redlock run -k job --kill-after "$3" -- \
+			sh -c 'python3 hidden "$1"; :' sh "$2" &
+		until [ -e up ]; do sleep 0.02; done
+		kill -TERM $!
+		wait $!
+	END
+	for option in hidepid=2 hidepid=ptraceable; do
+		rm -f "$T/theirs/up"
+		run -143 timeout --signal=KILL 60 unshare --mount --pid --fork --kill-child sh "$T/theirs/look" $option mild 30s
+		[[ "$output" != *SIGKILL* ]]
+		held_on job 0
+		rm -f "$T/theirs/up"
+		run -143 timeout --signal=KILL 60 unshare --mount --pid --fork --kill-child sh "$T/theirs/look" $option deaf 500ms
+		is_like "$output" "*the command did not end in time and was killed (SIGKILL)*"
+		held_on job 0
+	done
+}
+
 @test "the command takes all descriptors from the processes above it: extended, signalled and released all the same" {
 	patiently
 	printf '%s\n' 'for p in $PPID $(ps -o ppid= -p $PPID); do prlimit --pid $p --nofile=0; done' \

@@ -35,7 +35,7 @@
 #define ASK_TIMEOUT (100 * USEC_MSEC)
 
 /* The pause between two attempts to connect to starting servers. */
-#define LOOKS_APART_MS 2
+#define LOOKS_APART (2 * USEC_MSEC)
 
 /* The time between SIGTERM and SIGKILL for the command. */
 #define KILL_AFTER (10 * USEC_SEC)
@@ -61,13 +61,13 @@ struct sandbox_process {
 	struct query query;
 };
 
-/* Waits for a message of the parent or the end of a child, at most that many milliseconds. */
-static void sleep_for(struct sandbox_process *p, int ms)
+/* Waits for a message of the parent or the end of a child, for at most that time. */
+static void sleep_for(struct sandbox_process *p, usec most)
 {
 	struct pollfd fds[] = {
 		{.fd = background_fd(), .events = POLLIN}, {.fd = p->children, .events = POLLIN}};
 
-	(void)alarm_wait(fds, 2, ms * USEC_MSEC);
+	(void)alarm_wait(fds, 2, most);
 	signals_drain(p->children);
 	servers_reap(&p->servers);
 }
@@ -103,7 +103,7 @@ static int wait_until_up(struct sandbox_process *p, struct err *e)
 	usec until = clock_now() + START_PATIENCE;
 
 	while (!ask(p)) {
-		sleep_for(p, LOOKS_APART_MS);
+		sleep_for(p, LOOKS_APART);
 		if (background_read() == BACKGROUND_END) {
 			e->kind = ERR_NONE;
 			return -1;
@@ -167,7 +167,7 @@ static int run_process(struct sandbox *b)
 		background_ready();
 		remove_old_sandboxes();
 		while (background_read() != BACKGROUND_END)
-			sleep_for(&p, -1);
+			sleep_for(&p, NEVER);
 	}
 	servers_end(&p.servers);
 	(void)tidy_up(&b->folder);

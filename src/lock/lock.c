@@ -120,17 +120,27 @@ static void note_record(struct lock *lock, int node, const struct reply *reply, 
 	memcpy(last->text, reply->text, reply->text_len + 1);
 }
 
-static void note_server(struct lock *lock, const struct event *ev)
+/* A yes may be no vote because of the server that gives it. The key is set there all the same. An
+ * extension is a yes of a server that has our key, whatever else it forgot. */
+static void judge_server(struct step *s, const struct event *ev)
 {
-	const struct reply *reply = ev->reply;
-	usec asked_at = lock->peer[ev->node].asked_at;
+	struct lock *lock = s->lock;
+	struct reply *reply = &lock->tally.ballot[ev->node].reply;
+	bool is_guarded = (ev->op == OP_ACQUIRE || ev->op == OP_REPAIR) && !reply->is_unguarded;
+	usec left;
 
-	if ((ev->op == OP_ACQUIRE || ev->op == OP_REPAIR) && reply->vote == VOTE_YES &&
-		!reply->is_unguarded)
-		tally_compare_servers(
-			&lock->tally, ev->node, reply->run_id, asked_at, lock->policy.quarantine);
-	tally_identify(&lock->tally, ev->node, reply->run_id);
-	lock->tally.ballot[ev->node].seen_at = asked_at;
+	if (!reply->run_id[0])
+		return;
+	tally_identify(&lock->tally, ev->node, reply->run_id, s->now);
+	if (reply->vote != VOTE_YES ||
+		!tally_doubts(&lock->tally, ev->node, lock->policy.quarantine, s->now, &left))
+		return;
+	if (left == 0) {
+		*reply = reply_absent(REASON_SEVERAL, NULL);
+	} else if (is_guarded) {
+		*reply = reply_absent(REASON_QUARANTINE, NULL);
+		reply->pttl = left;
+	}
 }
 
 static void take_reply(struct step *s, const struct event *ev)
@@ -160,11 +170,7 @@ static void take_reply(struct step *s, const struct event *ev)
 		reply->fence == 0)
 		b->reply = reply_absent(REASON_GARBAGE, NULL);
 	reply = &b->reply;
-	if (reply->run_id[0])
-		note_server(lock, ev);
-	/* A no from one of several servers is true. */
-	if (b->is_several && reply->vote == VOTE_YES)
-		b->reply = reply_absent(REASON_SEVERAL, NULL);
+	judge_server(s, ev);
 	/* Each attempt has a new token, and tells it to a node once. */
 	if (ev->op == OP_ACQUIRE && reply->vote == VOTE_YES && reply->is_partial)
 		tally_note_copy(&lock->tally, ev->node);
@@ -176,7 +182,7 @@ static void take_reply(struct step *s, const struct event *ev)
 	if (lock->policy.wants_record && ev->op == OP_ACQUIRE && ev->round == lock->stamp.attempt &&
 		reply->vote == VOTE_YES)
 		note_record(lock, ev->node, reply, s->now);
-	peer_replied(s, ev, reply);
+	peer_replied(s, ev, ev->reply);
 }
 
 /* ---- time ---- */

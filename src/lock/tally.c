@@ -29,25 +29,41 @@ void tally_clear(struct tally *t, usec now)
 		t->ballot[i].reply = (struct reply){.vote = VOTE_NONE};
 }
 
-/* One server under two names would vote twice: its second SET finds the first and calls it ours. */
-void tally_identify(struct tally *t, int node, const char *run_id)
+static void note_sighting(struct ballot *b, const char *run_id, usec now)
 {
-	memcpy(t->ballot[node].run_id, run_id, RUN_ID_MAX);
+	struct sighting newest = {.first = now};
+
+	if (strcmp(b->server.run_id, run_id) != 0) {
+		memcpy(newest.run_id, run_id, RUN_ID_MAX);
+		if (strcmp(b->before.run_id, run_id) == 0)
+			newest.first = b->before.first;
+		b->before = b->server;
+		b->server = newest;
+	}
+	b->server.last = now;
+}
+
+/* One server under two names would vote twice: its second SET finds the first and calls it ours. */
+void tally_identify(struct tally *t, int node, const char *run_id, usec now)
+{
+	note_sighting(&t->ballot[node], run_id, now);
 	for (int i = 0; i < t->nodes && run_id[0]; i++)
-		if (i != node && strcmp(t->ballot[i].run_id, run_id) == 0) {
+		if (i != node && strcmp(t->ballot[i].server.run_id, run_id) == 0) {
 			t->duplicate[0] = i < node ? i : node;
 			t->duplicate[1] = i < node ? node : i;
 		}
 }
 
-/* Half of the quarantine: clocks drift. */
-void tally_compare_servers(
-	struct tally *t, int node, const char *run_id, usec asked_at, usec quarantine)
+bool tally_doubts(const struct tally *t, int node, usec quarantine, usec now, usec *left)
 {
-	struct ballot *b = &t->ballot[node];
+	const struct ballot *b = &t->ballot[node];
 
-	b->is_several |= b->run_id[0] && strcmp(b->run_id, run_id) != 0 &&
-			 asked_at < b->seen_at + quarantine / 2;
+	*left = b->before.last + quarantine - now;
+	if (!b->before.run_id[0] || *left <= 0)
+		return false;
+	if (b->server.first < b->before.last)
+		*left = 0;
+	return true;
 }
 
 void tally_note_copy(struct tally *t, int node)
@@ -86,7 +102,7 @@ void tally_take(struct tally *t, int node, const struct reply *reply, const char
 	b->reply = *reply;
 	if (token && b->vote == VOTE_FOREIGN && is_value_of(reply, token))
 		b->vote = VOTE_YES;
-	tally_identify(t, node, reply->run_id);
+	tally_identify(t, node, reply->run_id, t->began);
 }
 
 int tally_count(const struct tally *t, enum vote vote)
@@ -106,9 +122,9 @@ int tally_yes(const struct tally *t)
 		const struct ballot *b = &t->ballot[i];
 		bool again = t->duplicate[0] == i && t->duplicate[1] == i;
 
-		for (int j = 0; j < i && b->run_id[0]; j++)
+		for (int j = 0; j < i && b->server.run_id[0]; j++)
 			again |= t->ballot[j].vote == VOTE_YES &&
-				 strcmp(t->ballot[j].run_id, b->run_id) == 0;
+				 strcmp(t->ballot[j].server.run_id, b->server.run_id) == 0;
 		n += b->vote == VOTE_YES && !again;
 	}
 	return n;

@@ -20,12 +20,16 @@
 #include "lock/policy.h"
 #include "lock/reply.h"
 
+/* A server that answered for a node, by the id of its process. */
+struct sighting {
+	char run_id[RUN_ID_MAX]; /* "": unknown, or none */
+	usec first, last; /* when its replies arrived */
+};
+
 struct ballot {
 	enum vote vote; /* in the current round */
 	struct reply reply; /* the newest from, or about, this node */
-	char run_id[RUN_ID_MAX]; /* which life of which server; "": unknown */
-	usec seen_at; /* that server answered a request that was sent then */
-	bool is_several; /* several servers answer for this node */
+	struct sighting server, before; /* the newest one, and the one before */
 };
 
 struct tally {
@@ -53,15 +57,16 @@ void tally_take(struct tally *t, int node, const struct reply *reply, const char
  * REASON_NOT_READY. */
 void tally_set_absent(struct tally *t, int node, const struct reply *reply);
 
-/* Remembers which server answered; sets duplicate[] if another node is the same server. */
-void tally_identify(struct tally *t, int node, const char *run_id);
+/* Remembers which server answered at `now`; sets duplicate[] if another node is the same server. */
+void tally_identify(struct tally *t, int node, const char *run_id, usec now);
 
-/* The node gave a vote under its restart guard, to a request that was sent at `asked_at`. A server
- * that replaced another one would still be in `quarantine`: if the node's server is another one
- * than before, both are there, and the node has no vote from now on. `doctor --admit` ends a
- * quarantine: a process that does not hear the new server before takes it for a second one. */
-void tally_compare_servers(
-	struct tally *t, int node, const char *run_id, usec asked_at, usec quarantine);
+/*
+ * Is a yes of the node's server no vote? A server that replaced another one, which has answered
+ * within `quarantine`, may have forgotten locks; *left is the rest of that time then. Its own
+ * quarantine may be shorter: that of clients with shorter locks. A server that has answered before
+ * the other one did has replaced nothing: several servers answer for the node, and *left is 0.
+ */
+bool tally_doubts(const struct tally *t, int node, usec quarantine, usec now, usec *left);
 
 /* The node had our new token before it was asked: it is the server of another node, or gets its
  * data. */

@@ -29,6 +29,24 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 
 # ---- new nodes ----
 
+@test "all nodes restart one after the other, and are admitted: the holder keeps the lock" {
+	in_background "$T/holder" run -v --ttl 9s --node-timeout 1500ms -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.02; done"
+	eventually file_has "$T/holder" '^up'
+	for i in 1 2 3; do
+		kill_node $i
+		start_node $i
+		eventually answers $i
+		# as 'doctor --admit' does
+		node $i set '{redlock}:node' "$(run_id $i)" > "$T/set"
+		has_key() { [ "$(node $i exists job)" = 1 ]; }
+		eventually has_key
+		counts() { [ "$(grep -c extended "$T/holder")" -gt "$1" ]; }
+		eventually counts "$(($(grep -c extended "$T/holder") + 1))"
+	done
+	touch "$T/go"
+	ended_with 0
+}
+
 @test "wait: one call begins the quarantine of every node, however late it answers" {
 	for i in 1 2 3; do
 		kill_node $i

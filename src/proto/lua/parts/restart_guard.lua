@@ -51,18 +51,18 @@ local function guard()
 		note(REPLY_UNGUARDED, 1)
 		return
 	end
-	history = not (find(history, 'role:master') and find(history, 'second_repl_offset:%-1'))
+	history = not (find(history, 'role:m') and find(history, 'd_repl_offset:%-1'))
 		and field(history, 'master_replid') or '0'
 	local node_ms, client_ms = time[1] * 1000 + floor(time[2] / 1000), floor(wall / 1000)
 	local off = node_ms - client_ms
-	if math.abs(off) > SKEW_MAX_MS then
-		return answer(CODE_SKEWED, math.abs(off), off > 0 and 'ahead of' or 'behind')
+	if max(off, -off) > SKEW_MAX_MS then
+		return answer(CODE_SKEWED, max(off, -off), off > 0 and 'ahead of' or 'behind')
 	end
 	-- The quarantine: until `over` by the node's clock and `over_there` by the client's; it was
 	-- given for `given` ms.
 	local over, given, over_there, was = match(mark or '', '^' .. run_id .. ' (%d+) (%d+) (%d+) (%x+)$')
 	if history ~= '0' and history ~= was then
-		over, given, over_there = nil, nil, nil
+		over, given, over_there = nil
 	end
 	if mark == run_id then
 		-- 'doctor --admit' wrote it: no locks are forgotten.

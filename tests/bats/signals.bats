@@ -129,10 +129,10 @@ end_family() {
 @test "redlock killed: the probe ends; the supervisor killed: it is no process of the command" {
 	in_own_group sleep 60
 	eventually has_probe "$BG"
+	eventually held_on job 3
 	kill -KILL "$BG"
 	ended_with 137
 	for pid in $(cat "$T/probe" "$T/parent"); do eventually is_gone "$pid"; done
-	eventually held_on job 3
 	for i in 1 2 3; do node "$i" del job > /dev/null; done
 	in_own_group sleep 60
 	eventually has_probe "$BG"

@@ -147,6 +147,7 @@ static void take_reply(struct step *s, const struct event *ev)
 {
 	struct lock *lock = s->lock;
 	struct ballot *b = &lock->tally.ballot[ev->node];
+	const struct peer *peer = &lock->peer[ev->node];
 	const struct reply *reply = ev->reply;
 
 	if (peer_lacks_script(s, ev)) {
@@ -171,8 +172,12 @@ static void take_reply(struct step *s, const struct event *ev)
 		b->reply = reply_absent(REASON_GARBAGE, NULL);
 	reply = &b->reply;
 	judge_server(s, ev);
-	/* Each attempt has a new token, and tells it to a node once. */
-	if (ev->op == OP_ACQUIRE && reply->vote == VOTE_YES && reply->is_partial)
+	/* Each attempt has a new token, and tells it to a node once: a node that has it before that
+	 * is another node's server, or has its data. */
+	if (reply->vote == VOTE_YES &&
+		(ev->op == OP_ACQUIRE
+				? reply->is_partial
+				: ev->op == OP_EXTEND && peer->was_sent != lock->stamp.attempt))
 		tally_note_copy(&lock->tally, ev->node);
 	/* Only the first reply in this round is a vote: not one to an earlier round, not a late
 	 * one, and not that of a repair, which would let a lock that a majority forgot confirm

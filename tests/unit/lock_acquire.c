@@ -297,6 +297,25 @@ TEST(two_names_of_one_server_are_only_noted_when_held)
 	CHECK_INT(r.lock.refusal, REFUSAL_NONE);
 }
 
+TEST(a_node_that_has_a_token_which_it_was_never_told_is_a_copy)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	votes(&r, "YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	next_round(&r);
+	link_up(&r, 2);
+	votes(&r, "Y.Y");
+	CHECK_INT(r.lock.tally.duplicate[0], 2);
+	CHECK_INT(tally_yes(&r.lock.tally), 1);
+	CHECK(r.lock.tenure.confirmed != r.lock.stamp.round);
+	votes(&r, ".Y");
+	CHECK_INT(r.lock.tenure.confirmed, r.lock.stamp.round);
+}
+
 /* ---- polling ---- */
 
 struct attempts {

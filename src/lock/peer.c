@@ -454,10 +454,11 @@ void peer_drop_silent(struct step *s, int node)
 	if (p->link != LINK_UP || !peer_is_late(p) || p->reopened >= REOPEN_MAX ||
 		p->asked == OP_ACQUIRE || p->asked == OP_REPAIR)
 		return;
-	p->was_silent = p->releasing;
+	p->was_silent |= p->releasing;
 	peer_close(s, node);
 	/* The first release may have been carried out: what the second one finds is no vote. */
-	set_absent(s, node, REASON_TIMEOUT);
+	if (p->was_silent)
+		set_absent(s, node, REASON_TIMEOUT);
 }
 
 usec peer_due(const struct peer *p, usec node_timeout)

@@ -326,6 +326,24 @@ TEST(a_node_that_was_silent_is_waited_for)
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 }
 
+/* On the silent connections there was an extension, and no release: the first release tells. */
+TEST(a_lock_that_was_lost_is_not_released_because_its_connections_were_silent)
+{
+	struct rig r;
+	struct policy p = policy(3, 0);
+
+	p.node_timeout = USEC_SEC;
+	hold_with(&r, &p);
+	next_round(&r);
+	pass(&r, USEC_SEC + MS);
+	let_go(&r);
+	all_up(&r);
+	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
+	votes(&r, "GGG");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_DENIED);
+}
+
 /* A second release could overtake the request. */
 TEST(a_release_behind_a_request_that_sets_the_key_stays_on_its_connection)
 {

@@ -85,7 +85,7 @@ runs() {
 
 @test "pages refer to existing pages and sections" {
 	sed -n 's/^\.\(Pq \)\{0,1\}Xr \([a-z-]*\) \([0-9]\).*/\2.\3/p' "$PAGES"/* | sort -u > "$T/wanted"
-	diff "$T/wanted" <({ ls "$PAGES" && printf '%s\n' cron.8 flock.1 flock.2 ps.1 redis-cli.1 redis-server.1 syslog.3 timeout.1; } | sort)
+	diff "$T/wanted" <({ ls "$PAGES" && printf '%s\n' cron.8 flock.1 flock.2 ps.1 redis-cli.1 redis-server.1 sudo.8 syslog.3 timeout.1; } | sort)
 	for page in "$PAGES"/*; do
 		sed -n 's/^\.\(Pq \)\{0,1\}Sx \([A-Z ]*[A-Z]\).*/\2/p' "$page" | while read -r section; do
 			grep -qx "\.Sh $section" "$page" || echo "$page: no section '$section'"
@@ -404,7 +404,7 @@ named() {
 	unset REDLOCK_CONFIG REDLOCK_NODES
 	example 'redlock config --profile staging'
 	runs 0
-	is_like "$output" '*redis://s1:*redis://\*\*\*@p1:*redis://\*\*\*@p3:6380*'
+	is_like "$output" '*redis://s1:*redis://deploy@p1:*redis://deploy@p3:6380*'
 	[ "$(grep -cx 'ttl = 60s' <<< "$output")" = 2 ]
 	grep -qx 'max-ttl = 10m' <<< "$output"
 	[ "$stderr" = "" ]

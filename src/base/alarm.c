@@ -94,13 +94,20 @@ static int select_instead(struct pollfd *fds, size_t count, const struct timespe
 	return rc < 0 ? rc : ready;
 }
 
-int alarm_wait(struct pollfd *fds, size_t count, usec most)
+int alarm_poll(struct pollfd *fds, size_t count, usec most)
 {
 	const struct timespec time = clock_timespec(most), *timeout = most == NEVER ? NULL : &time;
 	int ready = ppoll(fds, count, timeout, NULL);
 
 	if (ready < 0 && errno == EINVAL)
 		ready = select_instead(fds, count, timeout);
+	return ready;
+}
+
+int alarm_wait(struct pollfd *fds, size_t count, usec most)
+{
+	int ready = alarm_poll(fds, count, most);
+
 	if (ready >= 0)
 		return ready;
 	assert(errno == EINTR || errno == ENOMEM);

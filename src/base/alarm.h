@@ -32,4 +32,8 @@ void alarm_set(int fd, usec at);
  */
 int alarm_wait(struct pollfd *fds, size_t count, usec most);
 
+/* The same, but fails with errno like poll(2): for messages, which come before alarm_open(), too.
+ */
+int alarm_poll(struct pollfd *fds, size_t count, usec most);
+
 #endif

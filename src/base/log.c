@@ -85,13 +85,12 @@ static int put(int to, const char *text, size_t len)
 {
 	struct pollfd ready = {.fd = to, .events = POLLOUT};
 	sigset_t stops, before;
-	int rc = 1, error;
+	int rc, error;
 	ssize_t n;
 
-	while (never_block && (rc = alarm_wait(&ready, 1, 0)) < 0)
-		;
-	if (rc == 0)
-		return 0;
+	while (never_block && (rc = alarm_poll(&ready, 1, 0)) != 1)
+		if (rc == 0 || errno != EINTR)
+			return 0;
 	sigemptyset(&stops);
 	sigaddset(&stops, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &stops, &before);

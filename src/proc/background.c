@@ -77,8 +77,8 @@ bool background_end(void)
 
 	(void)shutdown(socket_end, SHUT_WR);
 	do
-		n = alarm_wait(&pfd, 1, END_TIMEOUT);
-	while (n < 0);
+		n = alarm_poll(&pfd, 1, END_TIMEOUT);
+	while (n < 0 && errno == EINTR);
 	close_socket();
 	for (int i = 0; n > 0 && i < END_LOOKS && waitpid(child, NULL, WNOHANG) == 0; i++)
 		(void)poll(NULL, 0, 1);

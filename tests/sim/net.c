@@ -104,6 +104,13 @@ static usec read_flood(struct client *c, int nodes)
 	return until;
 }
 
+/* For base/log, which does not ask before it writes. */
+int alarm_poll(struct pollfd *fds, size_t count, usec most)
+{
+	(void)fds, (void)most;
+	return (int)count;
+}
+
 /* Sleeps until bytes arrive, the time has come, or the command has exited. */
 int alarm_wait(struct pollfd *fds, size_t count, usec most)
 {

@@ -32,8 +32,7 @@ void alarm_set(int fd, usec at);
  */
 int alarm_wait(struct pollfd *fds, size_t count, usec most);
 
-/* The same, but fails with errno like poll(2): for messages, which come before alarm_open(), too.
- */
+/* The same, but fails with errno like poll(2): for what also happens if alarm_open() has failed. */
 int alarm_poll(struct pollfd *fds, size_t count, usec most);
 
 #endif

@@ -10,29 +10,44 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LISTEN_PID "LISTEN_PID="
+/* sd_listen_fds(3), sd_watchdog_enabled(3): only the process with this pid may use the descriptors,
+ * and only that one reports to the watchdog. */
+static const char *const pid_names[] = {"LISTEN_PID", "WATCHDOG_PID"};
 
-/* sd_listen_fds(3): only the process with this pid may use the descriptors. */
-static char listen_pid[sizeof(LISTEN_PID) + 12];
+enum { PID_NAMES = sizeof(pid_names) / sizeof(pid_names[0]) };
 
-static bool redirect_listen_pid(pid_t listener)
+static char pid_variables[PID_NAMES][sizeof("WATCHDOG_PID=") + 12] = {
+	"LISTEN_PID=", "WATCHDOG_PID="};
+
+/* Puts those of pid_variables into the environment that name main. LISTEN_PIDFDID names main's
+ * process a second time, by a number that no other process can have; without it, LISTEN_PID counts
+ * alone. */
+static void redirect_pids(pid_t main_pid)
 {
-	const char *pid = getenv("LISTEN_PID");
+	for (int i = 0; i < PID_NAMES; i++) {
+		const char *pid = getenv(pid_names[i]);
 
-	return pid && atoi(pid) == listener && putenv(listen_pid) == 0;
+		if (pid && atoi(pid) == main_pid && putenv(pid_variables[i]) == 0 &&
+			strcmp(pid_names[i], "LISTEN_PID") == 0)
+			(void)unsetenv("LISTEN_PIDFDID");
+	}
 }
 
-static void write_listen_pid(pid_t pid)
+static void write_pids(pid_t pid)
 {
 	char digits[12];
-	int n = 0, at = (int)sizeof(LISTEN_PID) - 1;
+	int n = 0;
 
 	do
 		digits[n++] = (char)('0' + pid % 10);
 	while ((pid /= 10) > 0);
-	while (n > 0)
-		listen_pid[at++] = digits[--n];
-	listen_pid[at] = '\0';
+	for (int i = 0; i < PID_NAMES; i++) {
+		char *to = pid_variables[i] + strlen(pid_names[i]) + 1;
+
+		for (int at = n; at > 0;)
+			*to++ = digits[--at];
+		*to = '\0';
+	}
 }
 
 /* Returns the errno of exec. POSIX requires execvp() to run a file of unknown format as a script of
@@ -57,7 +72,7 @@ static int exec_command(char *const argv[])
 }
 
 /* Runs in the child, after vfork: until exec the parent is suspended and shares its memory, of
- * which the child changes only this stack frame, errno and listen_pid. If exec fails, the child
+ * which the child changes only this stack frame, errno and pid_variables. If exec fails, the child
  * writes the errno to the pipe, because any exit status could be the command's own. */
 static void run_in_child(char *const argv[], const struct signals *signals,
 	const struct priority *priority, pid_t parent, int output, int failure_pipe)
@@ -71,7 +86,7 @@ static void run_in_child(char *const argv[], const struct signals *signals,
 	if (output >= 0 && (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0))
 		_exit(125);
 	priority_restore(priority);
-	write_listen_pid(getpid());
+	write_pids(getpid());
 	signals_restore(signals);
 	error = exec_command(argv);
 	if (write(failure_pipe, &error, sizeof(error)) < 0)
@@ -79,7 +94,7 @@ static void run_in_child(char *const argv[], const struct signals *signals,
 	_exit(127);
 }
 
-int child_start(char *const argv[], const struct signals *signals, pid_t listener,
+int child_start(char *const argv[], const struct signals *signals, pid_t main_pid,
 	const struct priority *priority, int output, pid_t *pid)
 {
 	pid_t parent = getpid();
@@ -89,8 +104,7 @@ int child_start(char *const argv[], const struct signals *signals, pid_t listene
 	*pid = -1;
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
 		return errno;
-	memcpy(listen_pid, LISTEN_PID, sizeof(LISTEN_PID));
-	(void)redirect_listen_pid(listener);
+	redirect_pids(main_pid);
 	/* vfork, because fork copies the page tables, which takes as long as a node takes to
 	 * reply. */
 	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)

@@ -18,13 +18,14 @@
  * that redlock found at its start, and the priority *priority. stdout and stderr of the command go
  * to the descriptor `output`; -1: to those of redlock. The kernel kills the command when the
  * calling thread ends: call it in a process with one thread, such as the supervisor, the hook
- * process and the sandbox process. If Socket activation's LISTEN_PID names
- * `listener`, it is changed to the command's pid.
+ * process and the sandbox process. If a variable of the service manager, LISTEN_PID or
+ * WATCHDOG_PID, names the process main_pid, it names the command instead; -1: they stay as they
+ * are.
  *
  * Returns after exec has succeeded or failed: 0 and the pid, or the errno of the failed call, with
  * *pid -1 (fork) or 0 (exec; no process remains).
  */
-int child_start(char *const argv[], const struct signals *signals, pid_t listener,
+int child_start(char *const argv[], const struct signals *signals, pid_t main_pid,
 	const struct priority *priority, int output, pid_t *pid);
 
 /* Replaces this process by the command, with the signal mask and dispositions that redlock found at

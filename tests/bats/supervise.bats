@@ -1072,15 +1072,23 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	[ "$(cat "$T/out")" = one ]
 }
 
-@test "socket activation: LISTEN_PID names the command" {
+@test "socket activation and watchdog: LISTEN_PID and WATCHDOG_PID name the command" {
 	patiently
-	run bash -c "LISTEN_FDS=1 LISTEN_PID=\$\$ exec '$REDLOCK_BUILD/redlock' run -k job -- bash -c 'echo \$LISTEN_PID \$\$'"
-	[ "$status" -eq 0 ]
-	read -r said is <<< "$output"
-	[ "$said" = "$is" ]
-	# but not when the variable named another process
-	LISTEN_PID=1 run redlock run -k job -- sh -c 'echo $LISTEN_PID'
-	[ "$output" = 1 ]
+	names='echo $LISTEN_PID $WATCHDOG_PID $$ ${LISTEN_PIDFDID-none}'
+	for subcommand in "run -k job" "gate --store '$T/store' --fence 1"; do
+		run -0 bash -c "LISTEN_FDS=1 LISTEN_PID=\$\$ LISTEN_PIDFDID=7 WATCHDOG_USEC=1 WATCHDOG_PID=\$\$ exec '$REDLOCK_BUILD/redlock' $subcommand -- bash -c '$names'"
+		read -r listener reporter is id <<< "$output"
+		[ "$listener $reporter" = "$is $is" ]
+		# the id of redlock's process
+		[ "$id" = none ]
+	done
+	# but not when the variables named another process
+	LISTEN_PID=1 LISTEN_PIDFDID=7 WATCHDOG_PID=2 run -0 redlock run -k job -- sh -c "$names"
+	is_like "$output" "1 2 +([0-9]) 7"
+	# each is one of its own
+	run -0 bash -c "LISTEN_PID=1 WATCHDOG_PID=\$\$ exec '$REDLOCK_BUILD/redlock' run -k job -- bash -c '$names'"
+	read -r listener reporter is id <<< "$output"
+	[ "$listener $reporter" = "1 $is" ]
 }
 
 # ---- min-hold, reentrant ----

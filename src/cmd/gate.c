@@ -238,7 +238,8 @@ int cmd_gate(struct settings *s)
 	if (status != STATUS_OK)
 		return status;
 	if (fcntl(g.lock, F_DUPFD, INHERITED_FD) < 0)
-		return fail(&g, "keep the lock of", errno);
+		/* A limit of open files that is not above INHERITED_FD is EINVAL. */
+		return fail(&g, "keep the lock of", errno == EINVAL ? EMFILE : errno);
 	hide_secrets();
 	if (signals_open(&g.signals, &e) < 0) {
 		log_err(&e);

@@ -21,7 +21,8 @@
 /* The accounts of services have a program in the place of a shell that runs no commands. */
 static bool is_no_shell(const char *shell)
 {
-	static const char *const names[] = {"nologin", "false", "true", "sync", "halt", "shutdown"};
+	static const char *const names[] = {
+		"nologin", "false", "true", "sync", "halt", "shutdown", "git-shell"};
 	const char *slash = strrchr(shell, '/'), *name = slash ? slash + 1 : shell;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -198,6 +199,8 @@ void supervise_replace(struct supervision *v, usec now)
 
 void supervise_start(struct supervision *v)
 {
+	/* They came before the command. */
+	(void)supervise_take_signals(v);
 	supervisor_start(&v->supervisor, NEVER);
 	v->detach_at = clock_now() + DETACH_AFTER;
 	supervisor_check(&v->supervisor); /* it may be stopped already */

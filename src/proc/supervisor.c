@@ -157,6 +157,21 @@ static void pass_on(struct watch *w, int number, const struct tree_request *requ
 		signal_command(w, SIGCONT);
 }
 
+/* The terminal has sent the signal to the whole group. The command did not get it if it did not
+ * exist yet; main may read the signal a tick later, and a second signal is better than none. Some
+ * of the processes that remain may be out of the terminal's reach; those of a gate may stay. */
+static void signal_seen(struct watch *w, int number, struct tree_request *request)
+{
+	w->seen_signals |= bit(number);
+	if (w->running && request->at.ticks > tree_birth(w->command).ticks + 1)
+		return;
+	if (!w->running && w->policy.file_lock > 0)
+		return;
+	if (w->running)
+		request->group = 0;
+	pass_on(w, number, request);
+}
+
 /* Returns false if redlock is dead. */
 static bool read_message(struct watch *w, bool *more)
 {
@@ -183,10 +198,7 @@ static bool read_message(struct watch *w, bool *more)
 		pass_on(w, message.number, &message.request);
 		break;
 	case MAIN_SIGNAL_SEEN:
-		w->seen_signals |= bit(message.number);
-		/* Some of the remaining processes may be out of the terminal's reach. */
-		if (!w->running)
-			pass_on(w, message.number, &message.request);
+		signal_seen(w, message.number, &message.request);
 		break;
 	case MAIN_RESUME:
 		if (w->stopped)
@@ -217,9 +229,11 @@ static void read_messages(struct watch *w)
 }
 
 /* Did the command end after a request, or by a signal? Then it left no process behind on
- * purpose. */
+ * purpose. The processes that remain of a gate are safe: its file stays locked. */
 static bool ended_on_request(const struct watch *w)
 {
+	if (w->policy.file_lock > 0)
+		return w->end_requested;
 	return w->end_requested || WIFSIGNALED(w->status) ||
 	       (WEXITSTATUS(w->status) > 128 &&
 		       w->seen_signals & bit(WEXITSTATUS(w->status) - 128));

@@ -106,7 +106,8 @@ start_nodes() {
 @test "-c under an account without a shell: /bin/sh runs the string, and -v says so" {
 	printf '#!/bin/sh\n' > "$T/not-executable"
 	ln -s /bin/true "$T/nologin"
-	for shell in /usr/sbin/nologin "$T/nologin" /bin/false false /bin/sync "$T/absent" absent "$T/not-executable" "$T"; do
+	ln -s /bin/true "$T/git-shell"
+	for shell in /usr/sbin/nologin "$T/nologin" /bin/false false /bin/sync "$T/git-shell" "$T/absent" absent "$T/not-executable" "$T"; do
 		SHELL=$shell run --separate-stderr redlock run -v -k job -c 'echo $0'
 		[ "$status" -eq 0 ]
 		[ "$output" = /bin/sh ]

@@ -522,7 +522,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 		in_background "$T/out" run "${words[@]}" -k "$how" -- sh -c "echo \$\$ > $T/$how; exec sleep 60"
 		eventually test -s "$T/$how"
 		# redlock, its supervisor and the command
-		ps -o args= -p "$BG,$(pgrep -d, -P "$BG"),$(cat "$T/$how")" > "$T/ps"
+		ps -o args= -p "$BG,$(supervisor_of "$BG"),$(cat "$T/$how")" > "$T/ps"
 		[ "$(wc -l < "$T/ps")" -eq 3 ]
 		file_has "$T/ps" "unix://[*]*@$T/1.sock"
 		[ "$(grep -c s3cret "$T/ps")" = 0 ]

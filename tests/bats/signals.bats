@@ -166,5 +166,6 @@ makes_two_processes() {
 
 @test "a command that ends at once costs no probe" {
 	needs mounts pids
-	eventually makes_two_processes # on a busy machine, it may take long enough for a probe
+	# with sanitizers, every command is long enough for a probe; on a busy machine, some are
+	grep -q __asan_init "$REDLOCK_BUILD/redlock" || eventually makes_two_processes
 }

@@ -46,6 +46,7 @@ struct main_message {
 	enum main_message_kind kind;
 	int number;
 	struct tree_request request; /* SIGNAL */
+	usec read_at; /* SIGNAL_SEEN: when main read the signal */
 	usec valid_until;
 };
 
@@ -61,7 +62,7 @@ struct watch {
 
 	struct priority priority; /* the command starts with it */
 	pid_t command;
-	usec started_at; /* of the command */
+	usec starts_at, started_at; /* of the command: just before, and just after */
 	bool running; /* not reaped yet */
 	bool stopped;
 	int status;
@@ -158,12 +159,12 @@ static void pass_on(struct watch *w, int number, const struct tree_request *requ
 }
 
 /* The terminal has sent the signal to the whole group. The command did not get it if it did not
- * exist yet; main may read the signal a tick later, and a second signal is better than none. Some
- * of the processes that remain may be out of the terminal's reach; those of a gate may stay. */
-static void signal_seen(struct watch *w, int number, struct tree_request *request)
+ * exist yet. Some of the processes that remain may be out of the terminal's reach; those of a gate
+ * may stay. */
+static void signal_seen(struct watch *w, int number, struct tree_request *request, usec read_at)
 {
 	w->seen_signals |= bit(number);
-	if (w->running && request->at.ticks > tree_birth(w->command).ticks + 1)
+	if (w->running && read_at > w->starts_at)
 		return;
 	if (!w->running && w->policy.file_lock > 0)
 		return;
@@ -198,7 +199,7 @@ static bool read_message(struct watch *w, bool *more)
 		pass_on(w, message.number, &message.request);
 		break;
 	case MAIN_SIGNAL_SEEN:
-		signal_seen(w, message.number, &message.request);
+		signal_seen(w, message.number, &message.request, message.read_at);
 		break;
 	case MAIN_RESUME:
 		if (w->stopped)
@@ -488,6 +489,7 @@ _Noreturn static void supervise(
 	if (!wait_for_start(w))
 		_exit(0);
 	if (!message.number) {
+		w->starts_at = clock_now();
 		message.number = start(w, argv, signals, redlock);
 		message.pid = w->command;
 	}
@@ -601,6 +603,7 @@ void supervisor_signal(
 			   .kind = caught->command_has_it ? MAIN_SIGNAL_SEEN : MAIN_SIGNAL,
 			   .number = caught->number,
 			   .request = {.at = *arrived, .group = caught->group},
+			   .read_at = clock_now(),
 		   });
 }
 

@@ -260,20 +260,22 @@ static void warn_own_slot(struct client *c)
 static void warn_of_holder_above(struct client *c)
 {
 	char owner[HOLDER_TEXT_MAX], host[256] = "";
-	const char *at = strchr(report_holder_text(owner, &c->session.lock.tally), '@');
+	const char *at;
 	size_t len;
 	int pid;
 
+	if (c->has_warned_above)
+		return;
+	at = strchr(report_holder_text(owner, &c->session.lock.tally), '@');
 	gethostname(host, sizeof(host) - 1);
 	len = strlen(host);
-	if (c->has_warned_above || !at || strncmp(at + 1, host, len) != 0 ||
-		sscanf(at + 1 + len, ":%d", &pid) != 1 || !tree_has(pid, getpid()))
+	if (!at || strncmp(at + 1, host, len) != 0 || sscanf(at + 1 + len, ":%d", &pid) != 1 ||
+		!tree_has(pid, getpid()))
 		return;
 	c->has_warned_above = true;
 	log_hint(LOG_NORMAL,
 		"if process %d, above this one, is the holder, this wait never ends: let its "
-		"command "
-		"keep REDLOCK_HELD, as with 'sudo --preserve-env=REDLOCK_HELD'",
+		"command keep REDLOCK_HELD, as with 'sudo --preserve-env=REDLOCK_HELD'",
 		pid);
 }
 

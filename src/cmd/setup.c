@@ -182,7 +182,7 @@ static void say_nothing(const char *file)
 /* Returns how long the lock may be waited for, with or without a majority. */
 static usec patience(const struct settings *s)
 {
-	usec least = s->wait < s->node_wait ? s->wait : s->node_wait;
+	usec least = usec_min(s->wait, s->node_wait);
 
 	return least == 0 ? WRITER_SLOW : least;
 }
@@ -190,10 +190,10 @@ static usec patience(const struct settings *s)
 static int read_password(struct settings *s, struct err *e)
 {
 	const char *name = s->password_file;
-	const usec now = clock_now(), most = patience(s);
+	const usec now = clock_now();
 	const struct file_wait wait = {
 		.slow = now + WRITER_SLOW,
-		.until = most == NEVER ? NEVER : now + most,
+		.until = usec_add(now, patience(s)),
 		.is_slow = s->quiet ? say_nothing : say_slow,
 	};
 	char shown[200];

@@ -461,9 +461,8 @@ static int wait_for_writer(int fd, const char *path, const struct file_wait *wai
 			wait->is_slow(path);
 			continue;
 		}
-		next = next < wait->until ? next : wait->until;
-		next = next - now < USEC_SEC ? next - now : USEC_SEC;
-		if (alarm_wait(&pipe, 1, next) > 0)
+		next = usec_min(next, wait->until);
+		if (alarm_wait(&pipe, 1, usec_min(next - now, USEC_SEC)) > 0)
 			return 0;
 	}
 }

@@ -187,13 +187,21 @@ static int by_pid(const void *a, const void *b)
 	return ((const struct process *)a)->pid - ((const struct process *)b)->pid;
 }
 
+/* Returns the process if the look has found it; NULL if not. */
+static const struct process *find(const struct scan *s, pid_t pid)
+{
+	const struct process key = {.pid = pid};
+
+	return s->count ? bsearch(&key, s->list, (size_t)s->count, sizeof(key), by_pid) : NULL;
+}
+
 static bool belongs(const struct scan *s, const struct process *p)
 {
-	const struct process key = {.pid = p->parent}, *parent;
+	const struct process *parent;
 
 	if (p->parent == s->root)
 		return !s->since || !is_older(p, s->since);
-	parent = s->count ? bsearch(&key, s->list, (size_t)s->count, sizeof(key), by_pid) : NULL;
+	parent = find(s, p->parent);
 	return parent && parent->found;
 }
 
@@ -261,14 +269,18 @@ static void visit_hidden(struct scan *s)
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 	children = at = read_whole(path, &len);
-	for (struct process p; children && (p.pid = (pid_t)strtol(at, &at, 10)) > 0;) {
-		int fd = kernel_pidfd_open(p.pid);
+	for (pid_t pid; children && (pid = (pid_t)strtol(at, &at, 10)) > 0;) {
+		struct process p;
+		int fd;
 
-		if ((fd >= 0 || errno != ESRCH) && !read_process(p.pid, &p)) {
-			p = (struct process){.pid = p.pid,
+		if (find(s, pid))
+			continue;
+		fd = kernel_pidfd_open(pid);
+		if ((fd >= 0 || errno != ESRCH) && !read_process(pid, &p)) {
+			p = (struct process){.pid = pid,
 				.alive = true,
 				.threads = 1,
-				.group = getpgid(p.pid),
+				.group = getpgid(pid),
 				.name = "?"};
 			add_member(s, &p, fd);
 		}
@@ -313,9 +325,9 @@ static void scan_all(struct scan *s)
 			}
 	}
 	list_close(&all);
-	free(s->list);
 	if (s->root == getpid() && !s->since && !s->older_only)
 		visit_hidden(s);
+	free(s->list);
 }
 
 struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since)

@@ -301,9 +301,8 @@ static void expand(char dst[FIX_MAX], const struct context *c, const char *fix)
 
 /* redis-cli, and many libraries, take the text before the '@' as a password. */
 #define BARE_USER_FIX \
-	"write a password after a colon, redis://:PASSWORD@host; if the text before the '@' is " \
-	"the " \
-	"name of a user, also name its password: --password-file FILE or REDLOCK_PASSWORD"
+	"write a password after a colon, redis://:PASSWORD@host; if the text before the '@' " \
+	"is the name of a user, also name its password: --password-file FILE or REDLOCK_PASSWORD"
 
 const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
 	const struct server_info *info, const struct reply *a)

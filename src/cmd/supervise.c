@@ -199,9 +199,20 @@ void supervise_replace(struct supervision *v, usec now)
 
 void supervise_start(struct supervision *v)
 {
-	/* They came before the command. */
-	(void)supervise_take_signals(v);
+	struct caught early[PROBE_SIGNALS];
+	const struct tree_birth now = tree_now();
+	int count = 0;
+
+	while (count < PROBE_SIGNALS && signals_next(v->signals, &early[count]))
+		if (early[count].is_fatal)
+			count++;
 	supervisor_start(&v->supervisor, NEVER);
+	/* They came before the command, maybe before the supervisor. */
+	for (int i = 0; i < count; i++) {
+		early[i].command_has_it = false;
+		early[i].group = 0;
+		forward(v, &early[i], &now);
+	}
 	v->detach_at = clock_now() + DETACH_AFTER;
 	supervisor_check(&v->supervisor); /* it may be stopped already */
 }

@@ -46,7 +46,6 @@ struct main_message {
 	enum main_message_kind kind;
 	int number;
 	struct tree_request request; /* SIGNAL */
-	usec read_at; /* SIGNAL_SEEN: when main read the signal */
 	usec valid_until;
 };
 
@@ -62,11 +61,12 @@ struct watch {
 
 	struct priority priority; /* the command starts with it */
 	pid_t command;
-	usec starts_at, started_at; /* of the command: just before, and just after */
+	usec started_at; /* of the command */
 	bool running; /* not reaped yet */
 	bool stopped;
 	int status;
 
+	sigset_t missed; /* signals to the group from before the command, not passed on yet */
 	uint64_t seen_signals; /* a bit for each signal that was passed on or seen */
 	bool end_requested; /* one of these signals requests termination, whatever the command's
 			     * status is
@@ -145,6 +145,7 @@ static void note_request(struct watch *w, int number, const struct tree_request 
 
 static void pass_on(struct watch *w, int number, const struct tree_request *request)
 {
+	sigdelset(&w->missed, number);
 	w->seen_signals |= bit(number);
 	w->end_requested |=
 		number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
@@ -158,13 +159,13 @@ static void pass_on(struct watch *w, int number, const struct tree_request *requ
 		signal_command(w, SIGCONT);
 }
 
-/* The terminal has sent the signal to the whole group. The command did not get it if it did not
- * exist yet. Some of the processes that remain may be out of the terminal's reach; those of a gate
+/* The terminal has sent the signal to the whole group. The command missed it if it did not exist
+ * yet. Some of the processes that remain may be out of the terminal's reach; those of a gate
  * may stay. */
-static void signal_seen(struct watch *w, int number, struct tree_request *request, usec read_at)
+static void signal_seen(struct watch *w, int number, struct tree_request *request)
 {
 	w->seen_signals |= bit(number);
-	if (w->running && read_at > w->starts_at)
+	if (w->running && sigismember(&w->missed, number) != 1)
 		return;
 	if (!w->running && w->policy.file_lock > 0)
 		return;
@@ -199,7 +200,7 @@ static bool read_message(struct watch *w, bool *more)
 		pass_on(w, message.number, &message.request);
 		break;
 	case MAIN_SIGNAL_SEEN:
-		signal_seen(w, message.number, &message.request, message.read_at);
+		signal_seen(w, message.number, &message.request);
 		break;
 	case MAIN_RESUME:
 		if (w->stopped)
@@ -475,6 +476,8 @@ static int start(struct watch *w, char *const argv[], const struct signals *sign
 
 	if (deadline_step(&w->deadline, clock_now(), &ignored) != DEADLINE_WAIT)
 		return ETIME;
+	/* This process is in the group, and blocks all signals. */
+	(void)sigpending(&w->missed);
 	error = child_start(argv, signals, redlock, &w->priority, -1, &w->command);
 	w->started_at = clock_now();
 	return error;
@@ -489,7 +492,6 @@ _Noreturn static void supervise(
 	if (!wait_for_start(w))
 		_exit(0);
 	if (!message.number) {
-		w->starts_at = clock_now();
 		message.number = start(w, argv, signals, redlock);
 		message.pid = w->command;
 	}
@@ -603,7 +605,6 @@ void supervisor_signal(
 			   .kind = caught->command_has_it ? MAIN_SIGNAL_SEEN : MAIN_SIGNAL,
 			   .number = caught->number,
 			   .request = {.at = *arrived, .group = caught->group},
-			   .read_at = clock_now(),
 		   });
 }
 

@@ -24,11 +24,11 @@ static int fill(void *dst, size_t len)
 	return n >= 0 && (size_t)n == len ? 0 : -1;
 }
 
-int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
+int token_make(char token[TOKEN_MAX], const char *fingerprint, const char *owner, struct err *e)
 {
 	static const char digit[] = "0123456789abcdef";
 	unsigned char random[(TOKEN_ID_LEN - KIND_AT - 1) / 2];
-	char *to = token + KIND_AT + 1;
+	char *to = token + KIND_AT + 1, text[OWNER_MAX];
 
 	if (fill(random, sizeof(random)) < 0)
 		return err_set(e, ERR_SYSTEM, "cannot create a token: no random bits: %s",
@@ -39,8 +39,10 @@ int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
 		*to++ = digit[random[i] & 15];
 	}
 	/* The time has ten digits until the year 2286. */
-	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%010llu %.*s",
-		(unsigned long long)(clock_wall() / USEC_SEC) % 10000000000, OWNER_MAX - 1, owner);
+	snprintf(text, sizeof(text), "%s%s%s%s", *fingerprint ? "@" : "", fingerprint,
+		*fingerprint ? " " : "", owner);
+	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%010llu %s",
+		(unsigned long long)(clock_wall() / USEC_SEC) % 10000000000, text);
 	return 0;
 }
 
@@ -88,18 +90,55 @@ bool token_is_revoked(const char *text)
 	return strncmp(text, TOKEN_NINES TOKEN_REVOKED, KIND_AT + 1) == 0;
 }
 
-int64_t token_since(const char *value, size_t len, size_t *owner)
+/* The time, and the offset of what follows. */
+static int64_t read_time(const char *value, size_t len, size_t *next)
 {
 	int64_t since = 0;
 	size_t i = TOKEN_ID_LEN + 1;
 
-	*owner = i;
+	*next = i;
 	for (; i < len && i < TOKEN_ID_LEN + 1 + 11 && value[i] >= '0' && value[i] <= '9'; i++)
 		since = since * 10 + (value[i] - '0');
 	if (i < TOKEN_ID_LEN + 1 + 10 || i >= len || value[i] != ' ')
 		return 0;
-	*owner = i + 1;
+	*next = i + 1;
 	return since;
+}
+
+/* The length of the fingerprints at an offset. */
+static size_t lists_length(const char *value, size_t len, size_t from)
+{
+	size_t i = from;
+
+	while (i < len && value[i] == '@') {
+		size_t end = i + 1;
+
+		while (end < len && value[end] && strchr("0123456789abcdef", value[end]))
+			end++;
+		if (end == len || value[end] != ' ')
+			break;
+		i = end + 1;
+	}
+	return i - from;
+}
+
+int64_t token_since(const char *value, size_t len, size_t *owner)
+{
+	int64_t since = read_time(value, len, owner);
+
+	if (since != 0)
+		*owner += lists_length(value, len, *owner);
+	return since;
+}
+
+const char *token_lists(const char *value, size_t len, size_t *n)
+{
+	size_t from;
+
+	*n = token_is_ours(value, len) && read_time(value, len, &from) != 0
+		     ? lists_length(value, len, from)
+		     : 0;
+	return *n ? value + from : NULL;
 }
 
 uint64_t random_bits(void)

@@ -36,11 +36,12 @@
 
 /*
  * Writes an id with 104 bits from the kernel's generator, ':', the time of day in seconds since
- * 1970, a space and the owner text: the value of the key on the nodes. Decisions use the id alone;
- * the rest is information for people. The owner text is cut to OWNER_MAX - 1. Returns -1 with *e
+ * 1970, a space, '@' with the fingerprint and a space, unless it is "", and the owner text: the
+ * value of the key on the nodes. The id alone tells whose lock it is; the time and the owner text
+ * are for people. Both texts together are cut to OWNER_MAX - 1. Returns -1 with *e
  * set if the kernel cannot return random bits: there is no second source.
  */
-int token_make(char token[TOKEN_MAX], const char *owner, struct err *e);
+int token_make(char token[TOKEN_MAX], const char *fingerprint, const char *owner, struct err *e);
 
 /* Did a redlock make this value of a key? Other libraries use formats of their own. */
 bool token_is_ours(const char *value, size_t len);
@@ -58,6 +59,10 @@ bool token_is_revoked(const char *text);
 /* Returns the time in such a value; 0: it has none, as values of older versions. *owner is the
  * offset of the owner text. */
 int64_t token_since(const char *value, size_t len, size_t *owner);
+
+/* The fingerprints in a value, each as "@DIGITS " (lock/fingerprint.h): one, or several of readers.
+ * *n is their length; 0: there is none. */
+const char *token_lists(const char *value, size_t len, size_t *n);
 
 /* Returns a number to spread retry delays and the like; 0 if the kernel returns no random bits. */
 uint64_t random_bits(void);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/token.h"
 #include "base/utf8.h"
+#include "lock/fingerprint.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -762,6 +763,8 @@ struct policy settings_policy(const struct settings *s)
 		.ticket = s->takeover ? TICKET_FIRST : 0,
 	};
 
+	for (int i = 0; i < s->nodes.count; i++)
+		fingerprint_add(policy.fingerprint, s->nodes.node[i].label);
 	for (int i = 0; i < policy.keys; i++)
 		order_nodes(s, s->keys.count > 0 ? s->keys.key[i] : "", policy.order[i]);
 	return policy;

@@ -318,7 +318,7 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 	policy.ttl = usec_max(policy.ttl, policy.drift + 1);
 	policy.node_timeout = usec_max(policy.node_timeout, PATIENCE);
 	v->settings = s;
-	if (token_make(v->token, s->owner ? s->owner : "redlock doctor", e) < 0)
+	if (token_make(v->token, policy.fingerprint, s->owner ? s->owner : "redlock doctor", e) < 0)
 		return false;
 	snprintf(v->key, sizeof(v->key), "redlock:doctor:%.16s", v->token + TOKEN_ID_LEN - 16);
 	v->keys = ONE_KEY(v->key);

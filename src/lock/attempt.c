@@ -119,6 +119,7 @@ static void begin_asking(struct step *s)
 	lock->tally.enough_at = 0;
 	lock->last_run = (struct last_run){.known = 0};
 	lock->attempt.rivals = (struct rivals){.retries = 0};
+	lock->contest = (struct contest){.look_at = NEVER};
 	s->up->new_token = true;
 }
 
@@ -227,11 +228,21 @@ void attempt_count_fence(struct step *s, usec *wake_at)
 	}
 	if (lock->tally.duplicate[0] >= 0)
 		fail_attempt(s, REFUSAL_DUPLICATE);
-	else if (taken >= quorum)
+	else if (taken >= quorum && !lock->contest.nodes)
 		hold(s);
+	else if (taken >= quorum)
+		fail_attempt(s, REFUSAL_BUSY);
 	else if (taken + open < quorum)
 		fail_attempt(
 			s, tally_no(&lock->tally) >= quorum ? REFUSAL_BUSY : REFUSAL_NO_QUORUM);
+}
+
+static bool retry(struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+
+	return rivals_retry(s, &lock->attempt.rivals, attempt_op(lock), lock->attempt.asked_at,
+		patience_for_holder(&lock->patience, &lock->policy, s->now), wake_at);
 }
 
 void attempt_count(struct step *s, usec *wake_at)
@@ -254,6 +265,10 @@ void attempt_count(struct step *s, usec *wake_at)
 		return;
 	} else if (reserved == RESERVED_FOR_OTHERS) {
 		fail_attempt(s, REFUSAL_BUSY);
+	} else if (yes >= quorum && lock->contest.nodes) {
+		if (looks || (rivals_are_heard(s, &lock->attempt.rivals, yes, open, wake_at) &&
+				     !retry(s, wake_at)))
+			fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes >= quorum && looks) {
 		/* `redlock wait` begins the quarantine of a restarted node (docs/nodes.md), so its
 		 * first look hears every node that may answer. Later ones do not: the key may be
@@ -268,9 +283,7 @@ void attempt_count(struct step *s, usec *wake_at)
 		hold(s);
 	} else if (yes + no >= quorum &&
 		   rivals_are_heard(s, &lock->attempt.rivals, yes, open, wake_at)) {
-		if (!rivals_retry(s, &lock->attempt.rivals, attempt_op(lock),
-			    lock->attempt.asked_at,
-			    patience_for_holder(&lock->patience, &lock->policy, s->now), wake_at))
+		if (!retry(s, wake_at))
 			fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes + no + open < quorum) {
 		/* A majority of clean replies, which may still arrive, would mean "busy" instead.

@@ -1,6 +1,7 @@
 #include "lock/lock.h"
 
 #include "lock/attempt.h"
+#include "lock/fingerprint.h"
 #include "lock/release.h"
 #include "lock/step.h"
 
@@ -65,6 +66,20 @@ int lock_other_limit(const struct lock *lock)
 	int nodes;
 
 	return policy_is_semaphore(&lock->policy) ? tally_holder(&lock->tally, &nodes).limit : 0;
+}
+
+const struct reply *lock_contested_by(const struct lock *lock)
+{
+	const struct tally *t = &lock->tally;
+	int yes = lock->policy.only_looks ? tally_count(t, VOTE_GONE) : tally_yes(t);
+
+	if (lock->loss != LOSS_CONTESTED &&
+		(lock->refusal != REFUSAL_BUSY || yes < policy_quorum(&lock->policy)))
+		return NULL;
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (lock->contest.nodes >> i & 1 && t->ballot[i].reply.vote == VOTE_FOREIGN)
+			return &t->ballot[i].reply;
+	return NULL;
 }
 
 int lock_unreleased(const struct lock *lock, usec *until)
@@ -143,6 +158,35 @@ static void judge_server(struct step *s, const struct event *ev)
 	}
 }
 
+/* If the two lists were safe, a majority of the other client would have refused this one. It may
+ * only try, or have died: so a holder asks once more before it ends. A node that does not answer
+ * does not change what it said before. */
+static void note_contest(struct step *s, int node, uint32_t round)
+{
+	struct lock *lock = s->lock;
+	struct contest *c = &lock->contest;
+	const struct reply *reply = &lock->tally.ballot[node].reply;
+
+	if (reply->vote == VOTE_ABSENT)
+		return;
+	if (reply->vote != VOTE_FOREIGN || reply->is_reserved ||
+		!fingerprint_misses(
+			lock->policy.fingerprint, reply->text, reply->text_len, NULL, NULL)) {
+		c->nodes &= ~(1u << node);
+		return;
+	}
+	if (c->nodes == 0) {
+		c->since = lock->stamp.round;
+		c->look_at = s->now + lock->policy.node_timeout / 4;
+	}
+	c->nodes |= 1u << node;
+	if (lock->phase == PHASE_HELD && round > c->since) {
+		lock->phase = PHASE_EXPIRING;
+		lock->loss = LOSS_CONTESTED;
+		lock->tenure.asking = false;
+	}
+}
+
 static void take_reply(struct step *s, const struct event *ev)
 {
 	struct lock *lock = s->lock;
@@ -172,6 +216,7 @@ static void take_reply(struct step *s, const struct event *ev)
 		b->reply = reply_absent(REASON_GARBAGE, NULL);
 	reply = &b->reply;
 	judge_server(s, ev);
+	note_contest(s, ev->node, ev->round);
 	/* Each attempt has a new token, and tells it to a node once: a node that has it before that
 	 * is another node's server, or has its data. */
 	if (reply->vote == VOTE_YES &&
@@ -281,9 +326,12 @@ static void keep(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 
+	if (lock->contest.nodes)
+		lock->tenure.extend_at = usec_min(lock->tenure.extend_at, lock->contest.look_at);
 	if (!lock->tenure.asking && s->now >= lock->tenure.extend_at) {
 		step_begin_round(s);
 		lock->tenure.asking = true;
+		lock->contest.look_at = NEVER;
 	}
 	if (lock->stamp.round == lock->stamp.attempt) { /* no extension is due */
 		attempt_ask(s, wake_at);

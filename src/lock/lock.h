@@ -80,6 +80,15 @@ enum loss {
 	LOSS_EXPIRED, /* no majority confirmed it in time */
 	LOSS_STOOD_STILL, /* the same, because this process did not run in time */
 	LOSS_DENIED, /* a majority denied the key twice, or at the release */
+	LOSS_CONTESTED, /* a client that names other nodes may hold it, too */
+};
+
+/* Nodes that name a holder beside which this client could get a majority, because the two name
+ * different nodes (fingerprint_misses()). Valid from an attempt on until the release. */
+struct contest {
+	unsigned nodes; /* bit i: by its last answer, node i does */
+	uint32_t since; /* the round in which the first of them said so */
+	usec look_at; /* HELD: when these nodes are asked once more; NEVER: they were */
 };
 
 /* Valid in PHASE_ASK and PHASE_FENCE. */
@@ -133,6 +142,7 @@ struct lock {
 	struct tally tally; /* the votes of the current round */
 
 	struct attempt attempt;
+	struct contest contest;
 	struct tenure tenure;
 	struct last_run last_run;
 	struct releasing releasing;
@@ -149,6 +159,10 @@ void lock_step(struct lock *lock, const struct event *ev, struct update *up);
 
 /* Slots are held with this limit, which is not ours, so that we get none; 0: not so. */
 int lock_other_limit(const struct lock *lock);
+
+/* The client had a majority, or would have had it: but this holder, which names other nodes, may
+ * have one, too. NULL: not so. */
+const struct reply *lock_contested_by(const struct lock *lock);
 
 /* The slot that is held, or was requested last; 0: not a semaphore. */
 static inline int lock_slot(const struct lock *lock)

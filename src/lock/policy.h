@@ -17,6 +17,10 @@
 
 #define KEYS_MAX 16
 
+/* Of a fingerprint (lock/fingerprint.h), which ends with a NUL. */
+#define FINGERPRINT_DIGITS 4
+#define FINGERPRINT_MAX (NODES_MAX * FINGERPRINT_DIGITS + 1)
+
 /* The keys of one lock. The lock has all of them or none. The strings belong to the caller. */
 struct key_list {
 	int count;
@@ -56,6 +60,8 @@ struct policy {
 			   while the lock is held */
 	bool only_looks; /* ends without a refusal as soon as the key is free; takes no lock */
 	int64_t ticket; /* before its first OP_JOIN: TICKET_FIRST, or 0: after all waiters */
+	char fingerprint[FINGERPRINT_MAX]; /* of the nodes' names; "": none, and the token has none
+					    */
 	int order[KEYS_MAX][NODES_MAX]; /* for each key, the nodes in the order in which waiters
 					   choose the queue node: the same for all clients */
 };

@@ -21,6 +21,10 @@
 #define EARLY_TIMEOUTS 1
 #define RETRIES_WAITING_MAX 3
 
+/* A client with a majority retries so often, whatever its token: a rival with other nodes fails
+ * meanwhile, if its names are others and its servers the same. */
+#define RETRIES_CONTESTED 2
+
 /* A node that does not answer is not counted for a holder: it is down for all clients far more
  * often than it has the key of one. A retry in vain changes nothing. */
 bool rivals_split_votes(const struct lock *lock)
@@ -62,6 +66,17 @@ static unsigned silent_nodes(const struct lock *lock)
 	return silent;
 }
 
+/* The client may retry: none of its rivals will, or they will soon have failed. */
+static bool is_to_retry(const struct step *s, const struct rivals *r)
+{
+	const struct lock *lock = s->lock;
+
+	return rivals_split_votes(lock) &&
+	       (is_first_of_rivals(s) ||
+		       (r->retries < RETRIES_CONTESTED &&
+			       tally_yes(&lock->tally) >= policy_quorum(&lock->policy)));
+}
+
 bool rivals_retry(
 	struct step *s, struct rivals *r, enum op op, usec asked_at, usec wait_until, usec *wake_at)
 {
@@ -83,8 +98,7 @@ bool rivals_retry(
 	if (!r->retry_at) {
 		if (s->now >= asked_at + timeouts * lock->policy.node_timeout ||
 			(!is_early && r->retries >= RETRIES_WAITING_MAX && s->now < wait_until) ||
-			(!is_early && !is_in_vain &&
-				!(rivals_split_votes(lock) && is_first_of_rivals(s))))
+			(!is_early && !is_in_vain && !is_to_retry(s, r)))
 			return false;
 		/* No request is on its way that would change a reservation in vain. */
 		r->retry_at = s->now;

@@ -144,7 +144,7 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 
 	if (up->new_token) {
 		/* getrandom(2): after its first success, it does not fail for so few bytes. */
-		rc = token_make(s->token, s->owner, &e);
+		rc = token_make(s->token, s->lock.policy.fingerprint, s->owner, &e);
 		assert(rc == 0);
 		s->began = clock_wall();
 	}
@@ -204,7 +204,7 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 	memset(s->watched, 0, sizeof(s->watched));
 	s->random = random_bits();
 	snprintf(s->owner, sizeof(s->owner), "%s", owner);
-	if (token_make(s->token, s->owner, e) < 0)
+	if (token_make(s->token, policy->fingerprint, s->owner, e) < 0)
 		return -1;
 	lock_init(&s->lock, policy);
 	if (pool_init(&s->pool, nodes, policy->node_timeout, e) < 0)

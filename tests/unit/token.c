@@ -58,7 +58,7 @@ TEST(token_reads_as_a_time_in_the_far_future)
 	struct err e;
 
 	for (int i = 0; i < 1000; i++) {
-		CHECK_INT(token_make(token, "me", &e), 0);
+		CHECK_INT(token_make(token, "", "me", &e), 0);
 		CHECK(token_is_ours(token, strlen(token)));
 		CHECK(!token_has_no_holder(token));
 		CHECK(time_of(token) > year_2200_in_msec);

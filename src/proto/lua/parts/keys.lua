@@ -1,14 +1,11 @@
 -- keys: names of a lock's bookkeeping keys, and aliases of functions that all scripts use.
 -- A script declares the arguments that a part uses before it includes the part.
 
-local call, try = redis.call, redis.pcall
-local sub = string.sub
-local find = string.find
-local match = string.match
+local call, try, sub = redis.call, redis.pcall, string.sub
+local find, match = string.find, string.match
 local min = math.min
 local max, floor = math.max, math.floor
-local to_number = tonumber
-local keys = KEYS
+local to_number, keys = tonumber, KEYS
 
 -- The value of a key, '?' if it is no string, false if it is gone; the server's error if the user may not read it.
 local function get(key)

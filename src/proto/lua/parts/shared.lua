@@ -59,10 +59,10 @@ local function translate(i)
 	value[i] = mine[i] or revoked or not shared and (held[i] or v) or nil
 end
 
--- Writes the key anew from the set. The key lasts as long as the last reader. Returns true if no
--- reader is left, and the key is gone.
+-- Writes the key anew from the set, with the fingerprints of all readers before their names. The key lasts as
+-- long as the last reader. Returns true if no reader is left, and the key is gone.
 local function regroup(i)
-	local set, names, since, last, revoked = readers_key(i), {}, nil, 0, 0
+	local set, names, lists, since, last, revoked = readers_key(i), {}, '', nil, 0, 0
 	call('ZREMRANGEBYSCORE', set, '-inf', '(' .. clock(call))
 	local members = call('ZRANGE', set, 0, -1, 'WITHSCORES')
 	if #members == 0 then
@@ -72,7 +72,12 @@ local function regroup(i)
 	for j = 1, #members, 2 do
 		last = max(last, to_number(members[j + 1]))
 		local began, name = match(members[j], '^%x+:(%d+) (.*)$')
-		names[#names + 1] = name or '?'
+		name = name or '?'
+		local list = match(name, '^@%x+ ') or ''
+		names[#names + 1] = sub(name, #list + 1)
+		if not find(lists, list, 1, true) then
+			lists = lists .. list
+		end
 		revoked = revoked + (unrevoked(members[j]) == members[j] and 0 or 1)
 		if began and (not since or began < since) then
 			since = began
@@ -80,11 +85,10 @@ local function regroup(i)
 	end
 	local count = #names
 	table.sort(names)
-	names = count <= 16 and sub(table.concat(names, ', '), 1, 200) or ''
-	local v = group .. (since or '0000000000') .. ' '
+	local v = group .. (since or '0000000000') .. ' ' .. lists
 		.. (count == 1 and 'reader' or count .. ' readers')
 		.. (revoked > 0 and ', ' .. revoked .. ' revoked' or '')
-		.. (count > 16 and '' or count > 1 and ': ' or ' ') .. names
+		.. (count > 16 and '' or (count > 1 and ': ' or ' ') .. sub(table.concat(names, ', '), 1, 200))
 	last = max(last - clock(call), 1)
 	call('SET', keys[i], v, 'PX', last)
 	call('PEXPIRE', set, last)

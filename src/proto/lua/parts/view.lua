@@ -8,13 +8,10 @@
 -- the key is free. is_string[i]: false if the key has another type: it is another program's, and
 -- never the client's.
 local value, is_string = {}, {}
--- The index of the first key that has another holder, and of the first that is gone.
-local foreign, gone
-
--- True in scripts that release keys: for them, a revoked token is the client's, too.
-local releases = false
--- True in scripts of clients that ask for keys, and may have none of them.
-local asks = false
+-- foreign, gone: the index of the first key that has another holder, and of the first that is gone.
+-- releases: true in scripts that release keys: for them, a revoked token is the client's, too.
+-- asks: true in scripts of clients that ask for keys, and may have none of them.
+local foreign, gone, releases, asks
 
 -- A value as it was before `break` revoked it. A revoked token differs in one letter of its id.
 local function unrevoked(v)

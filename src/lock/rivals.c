@@ -21,9 +21,11 @@
 #define EARLY_TIMEOUTS 1
 #define RETRIES_WAITING_MAX 3
 
-/* A client with a majority retries so often, whatever its token: a rival with other nodes fails
- * meanwhile, if its names are others and its servers the same. */
+/* A client with a majority retries so often, whatever its token, if a holder names other nodes: it
+ * fails meanwhile if only its names are others. If both have a majority, the client with the
+ * smaller token retries longer, by when the other one has given way. */
 #define RETRIES_CONTESTED 2
+#define RETRIES_CONTESTED_FIRST 4
 
 /* A node that does not answer is not counted for a holder: it is down for all clients far more
  * often than it has the key of one. A retry in vain changes nothing. */
@@ -66,15 +68,15 @@ static unsigned silent_nodes(const struct lock *lock)
 	return silent;
 }
 
-/* The client may retry: none of its rivals will, or they will soon have failed. */
+/* The client may retry: its rivals will not, or they will soon have failed. */
 static bool is_to_retry(const struct step *s, const struct rivals *r)
 {
 	const struct lock *lock = s->lock;
+	bool is_first = is_first_of_rivals(s);
 
-	return rivals_split_votes(lock) &&
-	       (is_first_of_rivals(s) ||
-		       (r->retries < RETRIES_CONTESTED &&
-			       tally_yes(&lock->tally) >= policy_quorum(&lock->policy)));
+	if (tally_yes(&lock->tally) >= policy_quorum(&lock->policy))
+		return r->retries < (is_first ? RETRIES_CONTESTED_FIRST : RETRIES_CONTESTED);
+	return rivals_split_votes(lock) && is_first;
 }
 
 bool rivals_retry(

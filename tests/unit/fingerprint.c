@@ -170,8 +170,8 @@ TEST(majority_beside_a_holder_with_other_nodes_is_no_lock)
 {
 	struct rig r;
 
-	/* The other one may fail in this moment. So a client asks again: twice, and more often if
-	 * it is the one that does not give way to its rivals. */
+	/* The other one may fail in this moment. So a client asks again: twice, and four times if
+	 * it has the smaller token. */
 	CHECK_INT(try_beside_holder(&r, HUGE ":us"), 3);
 	CHECK_INT(try_beside_holder(&r, SMALLER ":us"), 5);
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);

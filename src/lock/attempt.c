@@ -7,6 +7,9 @@
 /* When no majority can get ready, the least time in which further nodes may say why. */
 #define LEAST_GRACE 200
 
+/* When a majority has voted, the least time in which the votes that are about to come may do so. */
+#define LEAST_HEARING (2 * USEC_MSEC)
+
 /* The votes that grant the key, or say that it is free. */
 static int count_yes(const struct lock *lock)
 {
@@ -237,6 +240,32 @@ void attempt_count_fence(struct step *s, usec *wake_at)
 			s, tally_no(&lock->tally) >= quorum ? REFUSAL_BUSY : REFUSAL_NO_QUORUM);
 }
 
+/* A majority has voted. A node that was asked at nearly the same time answers at nearly the same
+ * time, and may name a holder that has other nodes: so its vote is heard, if it takes no longer
+ * than those of the majority, and a quarter of that time. A node that is farther away, or silent,
+ * was not connected when the attempt began. */
+static bool others_are_due(struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+	usec *since = &lock->tally.enough_at, took, more, until = 0;
+
+	if (!*since)
+		*since = s->now;
+	took = *since - lock->attempt.asked_at;
+	more = usec_max(took / 4, LEAST_HEARING);
+	for (int i = 0; i < lock->policy.nodes && lock->policy.fingerprint[0]; i++) {
+		const struct peer *p = &lock->peer[i];
+
+		if (lock->tally.ballot[i].vote == VOTE_NONE && p->asked && !p->late &&
+			p->asked_at <= lock->attempt.asked_at + more)
+			until = usec_max(until, p->asked_at + took + more);
+	}
+	if (s->now >= until)
+		return false;
+	*wake_at = usec_min(*wake_at, until);
+	return true;
+}
+
 static bool retry(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
@@ -265,6 +294,8 @@ void attempt_count(struct step *s, usec *wake_at)
 		return;
 	} else if (reserved == RESERVED_FOR_OTHERS) {
 		fail_attempt(s, REFUSAL_BUSY);
+	} else if (yes >= quorum && lock->contest.nodes == 0 && others_are_due(s, wake_at)) {
+		return;
 	} else if (yes >= quorum && lock->contest.nodes) {
 		if (looks || (rivals_are_heard(s, &lock->attempt.rivals, yes, open, wake_at) &&
 				     !retry(s, wake_at)))

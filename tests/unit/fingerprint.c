@@ -220,14 +220,49 @@ TEST(holder_whose_majority_would_have_refused_changes_nothing)
 	CHECK(!lock_contested_by(&r.lock));
 }
 
+/* The vote of the third node is late. */
+static void hold_by_majority(struct rig *r)
+{
+	votes(r, "YY");
+	pass(r, 2 * MS);
+	CHECK_INT(lock_state(&r->lock), LOCK_HELD);
+}
+
+TEST(votes_that_are_due_are_heard)
+{
+	struct policy p = policy(5, 0);
+	struct rig r;
+
+	/* A majority took 40 ms: the others get a quarter of that time. */
+	snprintf(p.fingerprint, sizeof(p.fingerprint), "%s", list_of("12345"));
+	start_with(&r, &p);
+	for (int i = 0; i < 3; i++)
+		link_up(&r, i);
+	pass(&r, 5 * MS);
+	link_up(&r, 3);
+	pass(&r, 35 * MS);
+	votes(&r, "YYY");
+	/* Node 3 was asked 5 ms later, node 4 is connected now. */
+	link_up(&r, 4);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	wait_until(&r, BEGIN + 54 * MS);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	wait_until(&r, BEGIN + 55 * MS);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	/* Its vote ends the time. */
+	start_on(&r, "123", 0);
+	votes(&r, "YYY");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(r.now, BEGIN);
+}
+
 TEST(late_vote_about_a_holder_with_other_nodes_ends_the_lock_at_the_second_look)
 {
 	struct rig r;
 	usec until;
 
 	start_on(&r, "123", 0);
-	votes(&r, "YY");
-	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	hold_by_majority(&r);
 	reply_with(&r, 2, held_with("345"));
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	until = r.now;
@@ -242,7 +277,7 @@ TEST(late_vote_about_a_holder_with_other_nodes_ends_the_lock_at_the_second_look)
 
 	/* It only tried, and has failed since. */
 	start_on(&r, "123", 0);
-	votes(&r, "YY");
+	hold_by_majority(&r);
 	reply_with(&r, 2, held_with("345"));
 	next_round(&r);
 	votes(&r, "YYG");
@@ -260,7 +295,7 @@ TEST(second_look_comes_once_if_the_node_is_silent)
 	uint32_t round;
 
 	start_on(&r, "123", 0);
-	votes(&r, "YY");
+	hold_by_majority(&r);
 	reply_with(&r, 2, held_with("345"));
 	next_round(&r);
 	votes(&r, "YY");
@@ -302,6 +337,8 @@ TEST(fencing_number_is_not_given_beside_a_holder_with_other_nodes)
 	reply_with(&r, 0, yes);
 	yes.fence = 8;
 	reply_with(&r, 1, yes);
+	pass(&r, NODE_TIMEOUT / 4);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	reply_with(&r, 2, held_with("345"));
 	votes(&r, "YY");
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);

@@ -191,3 +191,21 @@ sample() {
 		"sync.sh held" "sync.sh done" "ci.sh held" "ci.sh done"
 	[ -s app.gz ]
 }
+
+@test "docs/nodes.md: the lists of all hosts are compared" {
+	nodes_start 4
+	export PATH=$T/bin:$REDLOCK_BUILD:$PATH
+	mkdir "$T/bin"
+	stub ssh 'host=$1; shift; REDLOCK_NODES=$(cat "$T/$host") exec "$@"'
+	printf 'unix://%s\n' "$T"/[123].sock > "$T/web1"
+	tac "$T/web1" > "$T/web2"
+	printf 'unix://%s\n' "$T"/[1234].sock > "$T/web3"
+	block nodes.md 'for host in web1 web2 web3; do ssh "$host" redlock config; done | grep '"'^# list'"' | sort | uniq -c' > "$T/line"
+	T=$T run -0 sh "$T/line"
+	[ "${#lines[@]}" -eq 2 ]
+	cp "$T/web3" "$T/web1"
+	cp "$T/web3" "$T/web2"
+	T=$T run -0 sh "$T/line"
+	[ "${#lines[@]}" -eq 1 ]
+	is_like "$output" ' *3 # list *4 nodes*'
+}

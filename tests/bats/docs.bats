@@ -196,11 +196,12 @@ sample() {
 	nodes_start 4
 	export PATH=$T/bin:$REDLOCK_BUILD:$PATH
 	mkdir "$T/bin"
-	stub ssh 'host=$1; shift; REDLOCK_NODES=$(cat "$T/$host") exec "$@"'
+	printf '%s\n' '#!/bin/sh' 'REDLOCK_NODES=$(cat "$T/$1"); export REDLOCK_NODES; shift; exec "$@"' > "$T/bin/ssh"
+	chmod +x "$T/bin/ssh"
 	printf 'unix://%s\n' "$T"/[123].sock > "$T/web1"
 	tac "$T/web1" > "$T/web2"
 	printf 'unix://%s\n' "$T"/[1234].sock > "$T/web3"
-	block nodes.md 'for host in web1 web2 web3; do ssh "$host" redlock config; done | grep '"'^# list'"' | sort | uniq -c' > "$T/line"
+	block nodes.md 'for host in web1 web2 web3; do ssh "$host" redlock config; done | grep "^# list" | sort | uniq -c' > "$T/line"
 	T=$T run -0 sh "$T/line"
 	[ "${#lines[@]}" -eq 2 ]
 	cp "$T/web3" "$T/web1"

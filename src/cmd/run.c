@@ -33,9 +33,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* When the extender reads the replies that were missing when the lock was acquired. */
-#define LATE_REPLIES (USEC_SEC / 4)
-
 struct run {
 	struct client client;
 	struct announcer announcer;
@@ -521,10 +518,10 @@ static int run_command(struct run *r)
 		return already_done(r);
 	r->valid_until = lock->tenure.valid_until;
 	r->extend_at = lock_extend_at(lock);
-	/* A node that did not know the script gets it again as soon as its reply is read. A short
-	 * command ends earlier. */
+	/* A node that did not know the script gets it again as soon as its reply is read; and a
+	 * late vote may show a holder with other nodes. */
 	if (lock_awaits_replies(lock))
-		r->extend_at = usec_min(r->extend_at, clock_now() + LATE_REPLIES);
+		r->extend_at = clock_now();
 	if (r->watch.supervisor.pid == 0 &&
 		prepare_supervisor(r, r->client.session.token, &e) < 0) {
 		r->summary.held = clock_now() - started;

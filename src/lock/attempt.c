@@ -8,7 +8,7 @@
 #define LEAST_GRACE 200
 
 /* When a majority has voted, the least time in which the votes that are about to come may do so. */
-#define LEAST_HEARING (2 * USEC_MSEC)
+#define LEAST_HEARING (10 * USEC_MSEC)
 
 /* The votes that grant the key, or say that it is free. */
 static int count_yes(const struct lock *lock)

@@ -159,32 +159,33 @@ static void judge_server(struct step *s, const struct event *ev)
 }
 
 /* If the two lists were safe, a majority of the other client would have refused this one. It may
- * only try, or have died: so a holder asks once more before it ends. A node that does not answer
- * does not change what it said before. */
-static void note_contest(struct step *s, int node, uint32_t round)
+ * only try, or have died: so a holder asks once more before it ends; its release asks, too. A node
+ * that does not answer does not change what it said before. */
+static void note_contest(struct step *s, const struct event *ev)
 {
 	struct lock *lock = s->lock;
 	struct contest *c = &lock->contest;
-	const struct reply *reply = &lock->tally.ballot[node].reply;
+	const struct reply *reply = ev->reply;
 
 	if (reply->vote == VOTE_ABSENT)
 		return;
 	if (reply->vote != VOTE_FOREIGN || reply->is_reserved ||
 		!fingerprint_misses(
 			lock->policy.fingerprint, reply->text, reply->text_len, NULL, NULL)) {
-		c->nodes &= ~(1u << node);
+		c->nodes &= ~(1u << ev->node);
 		return;
 	}
 	if (c->nodes == 0) {
 		c->since = lock->stamp.round;
 		c->look_at = s->now + lock->policy.node_timeout / 4;
 	}
-	c->nodes |= 1u << node;
-	if (lock->phase == PHASE_HELD && round > c->since) {
+	c->nodes |= 1u << ev->node;
+	if (ev->round <= c->since || !(lock->phase == PHASE_HELD || lock->releasing.asking))
+		return;
+	lock->loss = LOSS_CONTESTED;
+	if (lock->phase == PHASE_HELD)
 		lock->phase = PHASE_EXPIRING;
-		lock->loss = LOSS_CONTESTED;
-		lock->tenure.asking = false;
-	}
+	lock->tenure.asking = false;
 }
 
 static void take_reply(struct step *s, const struct event *ev)
@@ -203,6 +204,8 @@ static void take_reply(struct step *s, const struct event *ev)
 		return;
 	if (op_releases(ev->op)) {
 		release_vote(s, ev);
+		if (lock->releasing.asking)
+			note_contest(s, ev);
 		lock->releasing.stored |= (unsigned)reply->is_stored << ev->node;
 		if (reply->vote == VOTE_ABSENT)
 			b->reply = *reply;
@@ -216,7 +219,7 @@ static void take_reply(struct step *s, const struct event *ev)
 		b->reply = reply_absent(REASON_GARBAGE, NULL);
 	reply = &b->reply;
 	judge_server(s, ev);
-	note_contest(s, ev->node, ev->round);
+	note_contest(s, ev);
 	/* Each attempt has a new token, and tells it to a node once: a node that has it before that
 	 * is another node's server, or has its data. */
 	if (reply->vote == VOTE_YES &&

@@ -60,6 +60,12 @@ static bool is_end_open(const struct lock *lock)
 	       (yes > no ? yes : no) + peer_count_open(lock) >= quorum;
 }
 
+/* The node has named a holder with other nodes, and may say it once more. */
+static bool is_contested(const struct lock *lock, int node)
+{
+	return lock->releasing.asking && lock->loss == LOSS_NONE && lock->contest.nodes >> node & 1;
+}
+
 /* Too few nodes have said that they stored the record. */
 static bool lacks_record(const struct lock *lock)
 {
@@ -121,7 +127,8 @@ void release_advance(struct step *s, usec *wake_at)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
 
-		is_needed |= p->releasing && peer_may_answer(p) && lacks_record(lock);
+		is_needed |= p->releasing && peer_may_answer(p) &&
+			     (lacks_record(lock) || is_contested(lock, i));
 		if (!p->pending) {
 			settled++;
 			continue;

@@ -224,7 +224,7 @@ TEST(holder_whose_majority_would_have_refused_changes_nothing)
 static void hold_by_majority(struct rig *r)
 {
 	votes(r, "YY");
-	pass(r, 2 * MS);
+	pass(r, 10 * MS);
 	CHECK_INT(lock_state(&r->lock), LOCK_HELD);
 }
 
@@ -306,6 +306,35 @@ TEST(second_look_comes_once_if_the_node_is_silent)
 	/* Its answer, whenever it comes, decides. */
 	reply_with(&r, 2, held_with("345"));
 	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
+}
+
+TEST(release_looks_for_the_second_time)
+{
+	struct rig r;
+
+	start_on(&r, "123", 0);
+	hold_by_majority(&r);
+	reply_with(&r, 2, held_with("345"));
+	let_go(&r);
+	votes(&r, "YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	reply_with(&r, 2, held_with("345"));
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_CONTESTED);
+	/* It has failed since. */
+	start_on(&r, "123", 0);
+	hold_by_majority(&r);
+	reply_with(&r, 2, held_with("345"));
+	let_go(&r);
+	votes(&r, "YYG");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_NONE);
+	/* A holder that is met at the release may be the next one. */
+	start_on(&r, "123", 0);
+	votes(&r, "YYY");
+	let_go(&r);
+	votes(&r, "YY");
+	CHECK_INT(r.lock.loss, LOSS_NONE);
 }
 
 TEST(wait_does_not_take_a_key_for_free_beside_a_holder_with_other_nodes)

@@ -3,6 +3,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "lock/fingerprint.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -345,6 +346,14 @@ uint64_t node_list_hash(const struct node_list *list)
 	for (int i = 0; i < list->count; i++)
 		sum += text_hash(0, list->node[i].label);
 	return sum ? sum : 1;
+}
+
+const char *node_list_fingerprint(char dst[FINGERPRINT_MAX], const struct node_list *list)
+{
+	dst[0] = '\0';
+	for (int i = 0; i < list->count; i++)
+		fingerprint_add(dst, list->node[i].label);
+	return dst;
 }
 
 void node_list_format(const struct node_list *list, char *dst, size_t size)

@@ -78,6 +78,10 @@ void node_list_hide(char *urls);
 /* A hash of the set of nodes, in any order, without users and passwords; never 0. */
 uint64_t node_list_hash(const struct node_list *list);
 
+/* The fingerprint of the list (lock/fingerprint.h): the same in any order, with any user and
+ * password. Returns dst. */
+const char *node_list_fingerprint(char dst[FINGERPRINT_MAX], const struct node_list *list);
+
 /* Writes the list as REDLOCK_NODES for a child process: without passwords, separated by spaces. */
 void node_list_format(const struct node_list *list, char *dst, size_t size);
 

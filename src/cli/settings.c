@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "base/token.h"
 #include "base/utf8.h"
-#include "lock/fingerprint.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -763,8 +762,7 @@ struct policy settings_policy(const struct settings *s)
 		.ticket = s->takeover ? TICKET_FIRST : 0,
 	};
 
-	for (int i = 0; i < s->nodes.count; i++)
-		fingerprint_add(policy.fingerprint, s->nodes.node[i].label);
+	node_list_fingerprint(policy.fingerprint, &s->nodes);
 	for (int i = 0; i < policy.keys; i++)
 		order_nodes(s, s->keys.count > 0 ? s->keys.key[i] : "", policy.order[i]);
 	return policy;

@@ -9,6 +9,7 @@
 #include "cmd/commands.h"
 #include "cmd/print.h"
 #include "cmd/setup.h"
+#include "report/list.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -78,10 +79,20 @@ static void show_keys(const struct settings *s, const struct option_row *row)
 	}
 }
 
+/* The name of the list of nodes, which hosts compare: it is the same in any order of the nodes. */
+static const char *list_name(char name[FINGERPRINT_NAME_MAX], const struct settings *s)
+{
+	char fingerprint[FINGERPRINT_MAX];
+
+	snprintf(name, FINGERPRINT_NAME_MAX, "%s",
+		list_of(node_list_fingerprint(fingerprint, &s->nodes)).name);
+	return name;
+}
+
 static void show(const struct settings *s, const struct option_row *row, const char *value,
 	const struct source *source)
 {
-	char where[400];
+	char where[400], name[FINGERPRINT_NAME_MAX];
 	bool is_default = source->kind == SOURCE_NONE;
 
 	if (!is_default)
@@ -94,6 +105,9 @@ static void show(const struct settings *s, const struct option_row *row, const c
 		show_line(row, value,
 			is_default || !value || !option_is_setting(row) ||
 				!option_is_exact(s, row, value));
+	if (row->field == offsetof(struct settings, nodes))
+		print_line("# list %s of %d node%s", list_name(name, s), s->nodes.count,
+			s->nodes.count > 1 ? "s" : "");
 }
 
 static void print_setting(struct json *j, const struct option_row *row, const char *value,
@@ -127,12 +141,14 @@ static void print_file(struct json *j)
 int cmd_config(struct settings *s)
 {
 	static char value[VALUE_MAX];
+	char name[FINGERPRINT_NAME_MAX];
 	bool is_json = s->format == FORMAT_JSON;
 	struct json j;
 
 	if (is_json) {
 		print_begin(&j, s);
 		print_file(&j);
+		json_text(&j, "list", list_name(name, s));
 		json_open(&j, "settings", '[');
 	} else {
 		print_line("# '#name = value': a default, or a value that is not shown in full");

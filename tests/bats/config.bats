@@ -327,6 +327,26 @@ as_other() {
 	is_like "$output" "*# environment REDLOCK_NODES?#nodes = redis://:[*][*][*]@a:6379?*# environment REDLOCK_PASSWORD?#password = [*][*][*]?*"
 }
 
+@test "config names the list of nodes: the same in any order, with any user and password; in a file it is a comment" {
+	export REDLOCK_NODES="redis://a.example.com redis://u:s3cret@b.example.com redis://c.example.com/1"
+	run -0 redlock config
+	name=$(sed -n 's/^# list \([0-9a-f]\{8\}\) of 3 nodes$/\1/p' <<< "$output")
+	[ ${#name} = 8 ]
+	redlock config > "$BATS_TEST_TMPDIR/file"
+	for nodes in "c.example.com/1,b.example.com,a.example.com:6379" "redis://x:y@c.example.com:6379/1 a.example.com b.example.com"; do
+		[ "$(redlock config --json --nodes "$nodes" | jq -r .list)" = "$name" ]
+	done
+	for nodes in "a.example.com b.example.com c.example.com" "a.example.com b.example.com" "a.example.com"; do
+		run -0 redlock config --nodes "$nodes"
+		not grep -q "$name" <<< "$output"
+		grep -qE '^# list [0-9a-f]{8} of [123] nodes?$' <<< "$output"
+	done
+	unset REDLOCK_NODES
+	[ "$(redlock config --json --config "$BATS_TEST_TMPDIR/file" --nodes "a.example.com b.example.com c.example.com/1" | jq -r .list)" = "$name" ]
+	# the default
+	redlock config | grep -qE '^# list [0-9a-f]{8} of 1 node$'
+}
+
 @test "config shows no secret, from any source" {
 	printf '[p]\nnode = redis://me:s3cret1@a\nnode = unix://:s3cret2@/b\npassword = s3cret3\nusername = me\n' > "$file"
 	chmod 600 "$file"

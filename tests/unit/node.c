@@ -403,6 +403,33 @@ static uint64_t hash_of(const char *urls)
 	return node_list_hash(&list);
 }
 
+TEST(node_list_fingerprint_is_that_of_the_set_with_databases)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} pairs[] = {
+		{"a b c", "c,a,b", true},
+		{"redis://u:s3cret@a redis://b", "b redis://:other@a:6379", true},
+		{"a b", "a", false},
+		{"a/1 b", "a b", false},
+		{"rediss://a", "a", false},
+		{"/tmp/a", "unix:///tmp/a?db=1", false},
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		char a[FINGERPRINT_MAX], b[FINGERPRINT_MAX];
+		struct node_list list[2] = {{0}, {0}};
+		struct err e;
+
+		CHECK_INT(node_list_add(&list[0], pairs[i].a, &e), 0);
+		CHECK_INT(node_list_add(&list[1], pairs[i].b, &e), 0);
+		unit_check((strcmp(node_list_fingerprint(a, &list[0]),
+				    node_list_fingerprint(b, &list[1])) == 0) == pairs[i].same,
+			__FILE__, __LINE__, "%s and %s", pairs[i].a, pairs[i].b);
+	}
+}
+
 TEST(node_list_hash_is_that_of_the_set)
 {
 	CHECK(hash_of("a b c") == hash_of("redis://c,redis://user:password@a:6379 b"));

@@ -11,6 +11,7 @@
 #include "net/query.h"
 #include "net/tls.h"
 #include "proc/tree.h"
+#include "report/list.h"
 #include "report/problem.h"
 #include "report/report.h"
 
@@ -279,6 +280,47 @@ static void warn_of_holder_above(struct client *c)
 		pid);
 }
 
+/* Does the last attempt have a majority, and not the lock? A release may take the place of the
+ * reply that says why: keeps it. */
+static bool is_contested(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	const struct reply *contender = lock_contested_by(lock);
+
+	if (contender)
+		c->contender = *contender;
+	return lock_is_contested(lock);
+}
+
+static const char *contest_text(char text[REPORT_MAX], const struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+
+	return report_contest(text, lock, &c->settings->keys,
+		c->contender.vote == VOTE_FOREIGN ? &c->contender : NULL,
+		clock_now() - lock->tally.began);
+}
+
+/* Hosts that name different nodes are a mistake that only people can end: it is reported with -q,
+ * too, once. */
+static void warn_of_contest(struct client *c)
+{
+	char text[REPORT_MAX], holder[HOLDER_TEXT_MAX];
+
+	if (!is_contested(c)) {
+		c->contender = (struct reply){.vote = VOTE_NONE};
+		return;
+	}
+	if (c->has_warned_contested)
+		return;
+	c->has_warned_contested = true;
+	log_event(LOG_ERRORS,
+		&(struct log_event){
+			.name = "waiting", .holder = report_owner_text(holder, &c->contender)},
+		"waiting: %s", contest_text(text, c));
+	log_hint(LOG_ERRORS, CONTEST_HINT);
+}
+
 /* On a terminal the message is updated in place; a hint is printed below a message that stays. */
 static void show_waiting(struct client *c)
 {
@@ -288,7 +330,9 @@ static void show_waiting(struct client *c)
 	char text[REPORT_MAX], waited[DURATION_TEXT_MAX], holder[HOLDER_TEXT_MAX];
 	usec now = clock_now();
 
-	if (lock->refusal == REFUSAL_BUSY)
+	if (is_contested(c))
+		contest_text(text, c);
+	else if (lock->refusal == REFUSAL_BUSY)
 		report_holder(text, lock, &c->settings->keys, now);
 	else
 		report_refusal(text, lock, &c->settings->nodes, &c->settings->keys, now);
@@ -306,6 +350,17 @@ static void show_waiting(struct client *c)
 		warn_of_holder_above(c);
 }
 
+/* The holder with other nodes is an enclosing run. */
+static bool is_outer_contested(const struct client *c)
+{
+	const struct reply *contender = lock_contested_by(&c->session.lock);
+	char id[TOKEN_ID_LEN + 1] = "";
+
+	if (contender)
+		snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, contender->text);
+	return *id && strstr(c->outer, id);
+}
+
 bool client_is_nested(struct client *c, const struct reply **holder)
 {
 	const struct lock *lock = &c->session.lock;
@@ -320,9 +375,10 @@ bool client_is_nested(struct client *c, const struct reply **holder)
 	if (policy_is_semaphore(&lock->policy))
 		return count > 0 && (*holder)->limit > 0;
 	/* --reentrant needs a majority that confirms the enclosing lock; a refusal needs only one
-	 * node that has its key. */
+	 * node that has its key. An enclosing run with other nodes may have a majority of its own,
+	 * and this client would wait for it. */
 	return count > 0 && (!c->settings->reentrant || (*holder)->is_shared ||
-				    count >= policy_quorum(&lock->policy));
+				    count >= policy_quorum(&lock->policy) || is_outer_contested(c));
 }
 
 void client_start(struct client *c)
@@ -379,8 +435,10 @@ int client_step(struct client *c)
 		setup_hint(c->settings, &lock->tally, LOG_NORMAL);
 		c->has_warned_no_room = true;
 	}
-	if (lock_is_pausing(lock) && lock->refusal == REFUSAL_BUSY && client_is_open(c))
+	if (lock_is_pausing(lock) && lock->refusal == REFUSAL_BUSY && client_is_open(c)) {
 		warn_own_slot(c);
+		warn_of_contest(c);
+	}
 	report_lock(c->name, lock_slot(lock), &c->settings->keys);
 	if (lock_state(lock) == LOCK_HELD &&
 		report_unguarded(text, &lock->tally, &c->settings->nodes)[0]) {
@@ -453,6 +511,16 @@ void client_hint_remedy(struct client *c, enum log_level at)
 		explain(c, NULL, at);
 }
 
+void client_hint_loss(struct client *c)
+{
+	enum loss loss = c->session.lock.loss;
+
+	if (loss == LOSS_EXPIRED)
+		client_hint_remedy(c, LOG_ERRORS);
+	if (loss == LOSS_CONTESTED)
+		log_hint(LOG_ERRORS, CONTEST_HINT);
+}
+
 void client_release(struct client *c, usec expire_in)
 {
 	const struct lock *lock = &c->session.lock;
@@ -510,6 +578,7 @@ int client_refused(struct client *c)
 	const char *outcome = client_refusal_word(c);
 	char text[REPORT_MAX], holder[HOLDER_TEXT_MAX];
 	enum log_level at;
+	bool contested = is_contested(c);
 
 	if (lock->refusal == REFUSAL_DUPLICATE)
 		return client_refuse_duplicate(c);
@@ -520,6 +589,17 @@ int client_refused(struct client *c)
 	 * --quiet, too. */
 	at = report_way_out(text, &lock->tally, &s->keys) ? LOG_ERRORS : LOG_NORMAL;
 	report_refusal(text, lock, &s->nodes, &s->keys, clock_now());
+	if (contested) {
+		at = c->has_warned_contested ? LOG_NORMAL : LOG_ERRORS;
+		log_event(at,
+			&(struct log_event){.name = "busy",
+				.status = (int)s->conflict_exit_code,
+				.holder = report_owner_text(holder, &c->contender)},
+			"%s", contest_text(text, c));
+		if (!c->has_warned_contested)
+			log_hint(at, CONTEST_HINT);
+		return (int)s->conflict_exit_code;
+	}
 	if (lock->refusal == REFUSAL_BUSY) {
 		log_event(at,
 			&(struct log_event){.name = "busy",
@@ -543,10 +623,13 @@ int client_refuse_nested(struct client *c)
 	const struct reply *holder;
 	bool is_nested = client_is_nested(c, &holder), is_shared = is_nested && holder->is_shared;
 	int limit = is_nested ? holder->limit : 0;
-	char keys[REPORT_MAX], owner[HOLDER_TEXT_MAX];
+	char keys[REPORT_MAX], owner[HOLDER_TEXT_MAX], lists[REPORT_MAX] = "";
+	bool contested = is_nested && is_outer_contested(c);
 	const struct log_event event = {"busy", (int)s->conflict_exit_code,
 		report_holder_text(owner, &c->session.lock.tally)};
 
+	if (contested)
+		report_other_nodes(lists, c->session.lock.policy.fingerprint, holder);
 	client_release(c, 0);
 	if (limit > 0) {
 		log_event(LOG_NORMAL, &event,
@@ -554,9 +637,12 @@ int client_refuse_nested(struct client *c)
 			report_keys(keys, &s->keys), limit, s->limit);
 		return (int)s->conflict_exit_code;
 	}
-	log_event(LOG_NORMAL, &event, "%s %s held by a run that this one is part of", c->name,
-		report_verb(&s->keys));
-	if (is_shared)
+	log_event(contested ? LOG_ERRORS : LOG_NORMAL, &event,
+		"%s %s held by a run that this one is part of%s%s", c->name, report_verb(&s->keys),
+		contested ? ", " : "", lists);
+	if (contested)
+		log_hint(LOG_ERRORS, CONTEST_HINT);
+	else if (is_shared)
 		log_hint(LOG_NORMAL, "a reader does not become a writer; see --exclusive");
 	else if (s->command == COMMAND_RUN && s->keys.count == 1)
 		log_hint(LOG_NORMAL, "--reentrant runs the command under that lock");
@@ -595,9 +681,12 @@ int client_print_refusal(struct client *c)
 	struct json j;
 	int status, nodes;
 	const char *outcome = client_refusal_word(c);
+	char ours[FINGERPRINT_MAX];
 
 	/* After the release the replies are the same, or newer. */
 	holder = tally_holder(&lock->tally, &nodes);
+	if (is_contested(c) && c->contender.vote == VOTE_FOREIGN)
+		holder = c->contender;
 	if (lock->tally.duplicate[0] >= 0)
 		status = client_refuse_duplicate(c);
 	else if (client_is_nested(c, &ignored))
@@ -609,8 +698,9 @@ int client_print_refusal(struct client *c)
 	print_begin(&j, c->settings);
 	print_outcome(&j, outcome, status);
 	json_ms(&j, "waited_ms", clock_now() - c->began);
+	json_text(&j, "list", list_of(node_list_fingerprint(ours, &c->settings->nodes)).name);
 	if (nodes > 0 && !holder.is_reserved)
-		print_holder(&j, "holder", &holder);
+		print_holder(&j, "holder", &holder, &c->settings->nodes);
 	print_nodes(&j, &lock->tally, &c->settings->nodes, NULL);
 	print_end(&j);
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;

@@ -46,7 +46,9 @@ struct client {
 	/* Valid while waiting. */
 	usec message_at, message_interval;
 	bool is_live, has_warned_not_queued, has_warned_no_room, has_warned_own_slot,
-		has_warned_above, has_hinted_why, has_alarmed;
+		has_warned_above, has_warned_contested, has_hinted_why, has_alarmed;
+	struct reply contender; /* the holder with other nodes that the last attempt met; VOTE_NONE:
+				   it is not known, or there was none */
 };
 
 /* Returns the name of the user; uid: storage for a user without a name. */
@@ -95,6 +97,9 @@ void client_read_replies(struct client *c);
 
 /* Prints a hint about the nodes that prevented an extension or the release, once. */
 void client_hint_remedy(struct client *c, enum log_level at);
+
+/* Prints the hint about the reason for the loss of the lock, if there is one. */
+void client_hint_loss(struct client *c);
 
 /*
  * Releases all keys that may be ours and closes the session. If expire_in is not 0, a held lock's

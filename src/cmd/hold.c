@@ -83,8 +83,7 @@ static void log_loss(struct hold *h)
 	announce_lost(&h->announcer);
 	log_event(LOG_ERRORS, &(struct log_event){.name = "lost", .status = STATUS_LOST}, "%s",
 		report_loss(text, lock, &h->client.settings->nodes, &h->client.settings->keys));
-	if (lock->loss == LOSS_EXPIRED)
-		client_hint_remedy(&h->client, LOG_ERRORS);
+	client_hint_loss(&h->client);
 }
 
 static void take_signals(struct hold *h)

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "report/foreign.h"
+#include "report/list.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -112,12 +113,15 @@ int print_failure(const struct settings *s, const char *outcome, int status)
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
 
-void print_holder(struct json *j, const char *name, const struct reply *holder)
+void print_holder(
+	struct json *j, const char *name, const struct reply *holder, const struct node_list *nodes)
 {
 	bool is_ours = token_is_ours(holder->text, holder->text_len);
 	char when[TIME_TEXT_MAX];
 	size_t owner = 0;
 	int64_t since = is_ours ? token_since(holder->text, holder->text_len, &owner) : 0;
+	char ours[FINGERPRINT_MAX];
+	const struct list list = list_of_holder(node_list_fingerprint(ours, nodes), holder);
 
 	json_open(j, name, '{');
 	json_text(j, "format", is_ours ? "redlock" : foreign_format(holder));
@@ -128,6 +132,10 @@ void print_holder(struct json *j, const char *name, const struct reply *holder)
 		json_text(j, "since", time_format(when, since));
 	if (holder->limit > 0)
 		json_number(j, "limit", holder->limit);
+	if (list.nodes > 0) {
+		json_text(j, "list", list.name);
+		json_number(j, "list_nodes", list.nodes);
+	}
 	json_ms(j, "left_ms", holder->pttl);
 	json_close(j, '}');
 }
@@ -167,7 +175,7 @@ void print_nodes(
 				json_ms(j, "left_ms", b->reply.pttl);
 		}
 		if (b->vote == VOTE_FOREIGN && !b->reply.is_reserved)
-			print_holder(j, "holder", &b->reply);
+			print_holder(j, "holder", &b->reply, nodes);
 		if (took)
 			json_us(j, "took_us", took[i]);
 		json_close(j, '}');

@@ -47,9 +47,10 @@ void print_outcome(struct json *j, const char *outcome, int status);
  * write. */
 int print_failure(const struct settings *s, const char *outcome, int status);
 
-/* Adds an object about a key's value: the program that wrote it, the owner text, since when, and
- * the remaining TTL. */
-void print_holder(struct json *j, const char *name, const struct reply *holder);
+/* Adds an object about a key's value: the program that wrote it, the owner text, since when, the
+ * list of nodes if it has one, and the remaining TTL. `nodes` are ours. */
+void print_holder(struct json *j, const char *name, const struct reply *holder,
+	const struct node_list *nodes);
 
 /* Adds each node's reply; took: how long each reply took, or NULL. */
 void print_nodes(

@@ -346,8 +346,7 @@ static void log_lost_lock(struct run *r)
 	else if (!r->has_logged_loss)
 		log_event(LOG_ERRORS, &lost, "%s",
 			report_stood_still(text, lock, &r->client.settings->keys));
-	if (lock->loss == LOSS_EXPIRED)
-		client_hint_remedy(&r->client, LOG_ERRORS);
+	client_hint_loss(&r->client);
 }
 
 static void log_kill(struct run *r)
@@ -583,7 +582,8 @@ static int not_acquired(struct run *r)
 	bool is_nested = client_is_nested(&r->client, &holder);
 	int status;
 
-	if (is_nested && r->client.settings->reentrant && !holder->is_shared) {
+	if (is_nested && r->client.settings->reentrant && !holder->is_shared &&
+		!lock_is_contested(lock)) {
 		log_say(LOG_DECISIONS, "%s is held by an enclosing run", r->client.name);
 		return run_nested(r);
 	}

@@ -14,6 +14,7 @@
 #include "cmd/print.h"
 #include "cmd/setup.h"
 #include "net/query.h"
+#include "report/list.h"
 #include "report/report.h"
 #include "report/rights.h"
 
@@ -151,7 +152,7 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 	if (slot == 0 && tally_limit(t) > 0)
 		json_number(&st->json, "limit", tally_limit(t));
 	if (count > 0 && !holder.is_reserved) {
-		print_holder(&st->json, "holder", &holder);
+		print_holder(&st->json, "holder", &holder, &st->settings->nodes);
 		json_number(&st->json, "on_nodes", count);
 	}
 	if (tally_newest_fence(t) > 0)
@@ -601,6 +602,7 @@ static int look_at_all(struct overview *st)
 
 static int show(struct overview *st, char *const names[])
 {
+	char ours[FINGERPRINT_MAX];
 	int status;
 
 	st->is_unknown = st->is_partial = false;
@@ -608,6 +610,8 @@ static int show(struct overview *st, char *const names[])
 	st->omitted = st->rows_used = 0;
 	if (st->is_json) {
 		print_begin(&st->json, st->settings);
+		json_text(&st->json, "list",
+			list_of(node_list_fingerprint(ours, &st->settings->nodes)).name);
 		json_open(&st->json, "locks", '[');
 	}
 	status = names[0] ? look_at(st, names) : look_at_all(st);

@@ -68,15 +68,21 @@ int lock_other_limit(const struct lock *lock)
 	return policy_is_semaphore(&lock->policy) ? tally_holder(&lock->tally, &nodes).limit : 0;
 }
 
-const struct reply *lock_contested_by(const struct lock *lock)
+bool lock_is_contested(const struct lock *lock)
 {
 	const struct tally *t = &lock->tally;
 	int yes = lock->policy.only_looks ? tally_count(t, VOTE_GONE) : tally_yes(t);
 
-	if (lock->loss != LOSS_CONTESTED &&
-		(lock->refusal != REFUSAL_BUSY || yes < policy_quorum(&lock->policy)))
-		return NULL;
-	for (int i = 0; i < lock->policy.nodes; i++)
+	return lock->loss == LOSS_CONTESTED ||
+	       (lock->refusal == REFUSAL_BUSY && lock->contest.nodes &&
+		       yes >= policy_quorum(&lock->policy));
+}
+
+const struct reply *lock_contested_by(const struct lock *lock)
+{
+	const struct tally *t = &lock->tally;
+
+	for (int i = 0; i < lock->policy.nodes && lock_is_contested(lock); i++)
 		if (lock->contest.nodes >> i & 1 && t->ballot[i].reply.vote == VOTE_FOREIGN)
 			return &t->ballot[i].reply;
 	return NULL;

@@ -160,8 +160,11 @@ void lock_step(struct lock *lock, const struct event *ev, struct update *up);
 /* Slots are held with this limit, which is not ours, so that we get none; 0: not so. */
 int lock_other_limit(const struct lock *lock);
 
-/* The client had a majority, or would have had it: but this holder, which names other nodes, may
- * have one, too. NULL: not so. */
+/* The client had a majority, or would have had it: but a holder that names other nodes may have
+ * one, too. */
+bool lock_is_contested(const struct lock *lock);
+
+/* The reply that names this holder. NULL: not so, or a later reply of the node is in its place. */
 const struct reply *lock_contested_by(const struct lock *lock);
 
 /* The slot that is held, or was requested last; 0: not a semaphore. */

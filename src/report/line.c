@@ -105,6 +105,32 @@ void line_holder(struct line *l, const struct tally *t, usec age)
 			duration_format(left, holder.pttl - usec_min(holder.pttl, age)));
 }
 
+void line_other_nodes(struct line *l, const struct list *theirs, const char *ours)
+{
+	const struct list here = list_of(ours);
+
+	line_add(l, "with other nodes (");
+	if (theirs->nodes > 0)
+		line_add(l, "%d node%s, list %s; ", theirs->nodes, theirs->nodes > 1 ? "s" : "",
+			theirs->name);
+	line_add(l, "here %d node%s, list %s)", here.nodes, here.nodes > 1 ? "s" : "", here.name);
+}
+
+void line_contender(struct line *l, const struct reply *contender, const char *ours)
+{
+	struct list theirs = {.nodes = 0};
+
+	line_add(l, "held by ");
+	if (contender) {
+		theirs = list_of_holder(ours, contender);
+		line_owner(l, contender);
+	} else {
+		line_add(l, "a client");
+	}
+	line_add(l, " ");
+	line_other_nodes(l, &theirs, ours);
+}
+
 void line_votes(struct line *l, const struct tally *t, const char *it)
 {
 	int yes = tally_count(t, VOTE_YES),

@@ -11,6 +11,7 @@
 #define REPORT_LINE_H
 
 #include "base/text.h"
+#include "report/list.h"
 #include "report/report.h"
 
 struct line {
@@ -46,6 +47,13 @@ void line_owner(struct line *l, const struct reply *a);
 
 /* "held by ... on 3 of 5 nodes, 27s left"; the nodes replied `age` ago. */
 void line_holder(struct line *l, const struct tally *t, usec age);
+
+/* "with other nodes (5 nodes, list 3fa9c1d2; here 3 nodes, list 77b0e412)": the holder's list, and
+ * that of the client whose fingerprint is `ours`. */
+void line_other_nodes(struct line *l, const struct list *theirs, const char *ours);
+
+/* "held by ... with other nodes (...)"; NULL: its value is not known any more. */
+void line_contender(struct line *l, const struct reply *contender, const char *ours);
 
 /* "1 of 3 nodes confirmed it, 1 denied it, 1 did not vote, 2 needed"; it: "it" or "them". */
 void line_votes(struct line *l, const struct tally *t, const char *it);

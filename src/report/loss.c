@@ -46,6 +46,9 @@ const char *report_loss(char dst[REPORT_MAX], const struct lock *lock,
 		line_holder(&l, &lock->tally, 0);
 		if (gone > 0)
 			line_add(&l, "; gone from %d", gone);
+	} else if (lock->loss == LOSS_CONTESTED) {
+		line_add(&l, ": ");
+		line_contender(&l, lock_contested_by(lock), lock->policy.fingerprint);
 	} else if (lock->loss == LOSS_DENIED) {
 		line_add(&l, ": the key is gone from %d of %d nodes", gone, lock->policy.nodes);
 	} else {
@@ -114,6 +117,23 @@ const char *report_unreleased(char dst[REPORT_MAX], const struct lock *lock,
 	return dst;
 }
 
+/* The token was acquired with other nodes: it may hold its lock there. */
+static void add_list_of_token(struct line *l, const struct tally *t, const struct node_list *nodes)
+{
+	char ours[FINGERPRINT_MAX];
+
+	node_list_fingerprint(ours, nodes);
+	for (int i = 0; i < t->nodes; i++) {
+		struct list theirs = list_of_holder(ours, &t->ballot[i].reply);
+
+		if (t->ballot[i].vote != VOTE_YES || !theirs.is_other)
+			continue;
+		line_add(l, "; it was acquired ");
+		line_other_nodes(l, &theirs, ours);
+		return;
+	}
+}
+
 const char *report_ownership(char dst[REPORT_MAX], const struct tally *t,
 	const struct node_list *nodes, const struct key_list *keys, int slot)
 {
@@ -137,6 +157,7 @@ const char *report_ownership(char dst[REPORT_MAX], const struct tally *t,
 			keys->count > 1 ? "were" : "was");
 		if (yes > 0)
 			line_add(&l, " (only %d of %d nodes still had it)", yes, t->nodes);
+		add_list_of_token(&l, t, nodes);
 		break;
 	case OWNERSHIP_UNKNOWN:
 		line_add(&l, ": cannot tell whether this token holds %s: ", it);

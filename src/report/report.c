@@ -1,5 +1,6 @@
 #include "report/report.h"
 
+#include "base/duration.h"
 #include "base/token.h"
 #include "base/utf8.h"
 #include "report/line.h"
@@ -49,19 +50,51 @@ const char *report_holder(
 	return dst;
 }
 
-const char *report_holder_text(char dst[HOLDER_TEXT_MAX], const struct tally *t)
+const char *report_contest(char dst[REPORT_MAX], const struct lock *lock,
+	const struct key_list *keys, const struct reply *contender, usec age)
+{
+	struct line l = line_begin(dst);
+	char left[DURATION_TEXT_MAX];
+
+	if (policy_is_semaphore(&lock->policy))
+		line_lock(&l, lock, keys);
+	else
+		line_quoted(&l, keys->key[contender ? contender->key : 0]);
+	line_add(&l, " is ");
+	line_contender(&l, contender, lock->policy.fingerprint);
+	if (contender && contender->pttl != NEVER)
+		line_add(&l, ", %s left",
+			duration_format(left, contender->pttl - usec_min(contender->pttl, age)));
+	line_add(&l, ": hosts must name the same nodes");
+	return dst;
+}
+
+const char *report_other_nodes(char dst[REPORT_MAX], const char *ours, const struct reply *holder)
+{
+	struct line l = line_begin(dst);
+	const struct list theirs = list_of_holder(ours, holder);
+
+	if (theirs.is_other)
+		line_other_nodes(&l, &theirs, ours);
+	return dst;
+}
+
+const char *report_owner_text(char dst[HOLDER_TEXT_MAX], const struct reply *holder)
 {
 	size_t owner = 0;
+
+	if (token_is_ours(holder->text, holder->text_len))
+		(void)token_since(holder->text, holder->text_len, &owner);
+	return utf8_escape(dst, HOLDER_TEXT_MAX, holder->text + owner, holder->text_len - owner);
+}
+
+const char *report_holder_text(char dst[HOLDER_TEXT_MAX], const struct tally *t)
+{
 	int nodes;
 	const struct reply holder = tally_holder(t, &nodes);
 
 	dst[0] = '\0';
-	if (nodes == 0 || holder.is_reserved)
-		return dst;
-	if (token_is_ours(holder.text, holder.text_len))
-		(void)token_since(holder.text, holder.text_len, &owner);
-	utf8_escape(dst, HOLDER_TEXT_MAX, holder.text + owner, holder.text_len - owner);
-	return dst;
+	return nodes == 0 || holder.is_reserved ? dst : report_owner_text(dst, &holder);
 }
 
 const char *report_duplicate(

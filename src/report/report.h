@@ -35,7 +35,24 @@ const char *report_verb(const struct key_list *keys);
 const char *report_holder(
 	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys, usec now);
 
+/* "'nightly' is held by ... with other nodes (5 nodes, list 3fa9c1d2; here 3 nodes, list 77b0e412),
+ * 27s left: hosts must name the same nodes". `contender` is the reply of lock_contested_by(), which
+ * is `age` old, or NULL. */
+const char *report_contest(char dst[REPORT_MAX], const struct lock *lock,
+	const struct key_list *keys, const struct reply *contender, usec age);
+
+/* "with other nodes (5 nodes, list 3fa9c1d2; here 3 nodes, list 77b0e412)", for the client whose
+ * fingerprint is `ours`; "": the holder has the same nodes, or does not tell. */
+const char *report_other_nodes(char dst[REPORT_MAX], const char *ours, const struct reply *holder);
+
+/* The hint about such a holder. */
+#define CONTEST_HINT \
+	"name the same nodes on all hosts: 'redlock config' prints a host's list and its name"
+
 #define HOLDER_TEXT_MAX 400
+
+/* The owner text in a reply that names a holder, or a foreign value. */
+const char *report_owner_text(char dst[HOLDER_TEXT_MAX], const struct reply *holder);
 
 /* The owner text of the client that has the lock, or a foreign value; "": none is known. */
 const char *report_holder_text(char dst[HOLDER_TEXT_MAX], const struct tally *t);

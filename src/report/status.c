@@ -129,6 +129,46 @@ const char *report_done(
 	return dst;
 }
 
+/* The holder has `on` of our nodes. If its nodes are others, fewer of ours than a majority may be a
+ * majority of its own. */
+static void add_list(struct line *l, const struct tally *t, const struct reply *holder, int on,
+	const struct node_list *nodes)
+{
+	char ours[FINGERPRINT_MAX];
+	struct list theirs = list_of_holder(node_list_fingerprint(ours, nodes), holder);
+	bool is_minority = on < tally_quorum(t);
+	bool holds = !is_minority ||
+		     (theirs.is_other && list_may_hold(&theirs, on, tally_count(t, VOTE_ABSENT)));
+
+	if (is_minority)
+		line_add(l, "; that is no majority");
+	if (!holds)
+		line_add(l, ": an attempt that is under way, late or crashed");
+	if (theirs.is_other) {
+		line_add(l, "%s", !holds ? ", " : is_minority ? ": a holder " : "; a holder ");
+		line_other_nodes(l, &theirs, ours);
+	}
+}
+
+/* A node has the key of another client, which has other nodes. */
+static void add_contender(struct line *l, const struct tally *t, const struct reply *holder,
+	const struct node_list *nodes)
+{
+	char ours[FINGERPRINT_MAX];
+
+	node_list_fingerprint(ours, nodes);
+	for (int i = 0; i < t->nodes; i++) {
+		const struct reply *a = &t->ballot[i].reply;
+
+		if (a->vote != VOTE_FOREIGN || a->is_reserved || reply_same_text(a, holder) ||
+			!list_of_holder(ours, a).is_other)
+			continue;
+		line_add(l, "; on %s ", nodes->node[i].label);
+		line_contender(l, a, ours);
+		return;
+	}
+}
+
 const char *report_status(char dst[REPORT_MAX], const struct tally *t,
 	const struct node_list *nodes, const char *key, int slot, int64_t wall)
 {
@@ -149,14 +189,13 @@ const char *report_status(char dst[REPORT_MAX], const struct tally *t,
 	else
 		line_holder(&l, t, 0);
 	if (count > 0 && !holder.is_reserved) {
-		if (count < quorum)
-			line_add(&l, "; that is no majority: an attempt that is under way, late or "
-				     "crashed");
+		add_list(&l, t, &holder, count, nodes);
 		add_oddity(&l, &holder, wall);
 		if (holder.pttl != NEVER && count_endless(t, &holder) > 0)
 			line_add(&l, "; on %d of them it does not expire",
 				count_endless(t, &holder));
 	}
+	add_contender(&l, t, &holder, nodes);
 	if (slot == 0)
 		add_waiters(&l, t);
 	if (tally_newest_fence(t) > 0)

@@ -1,5 +1,6 @@
 /* report: messages about locks, nodes and replies. */
 #include "report/report.h"
+#include "report/list.h"
 #include "report/problem.h"
 
 #include "cli/settings.h"
@@ -251,6 +252,205 @@ TEST(report_extension_without_a_majority)
 		"1 did not vote, 1 has not answered yet, 3 needed: redis://d:6379 did not answer "
 		"in "
 		"time");
+}
+
+/* ---- holders with other nodes ---- */
+
+static const char *list_named(const char *names)
+{
+	static char fingerprint[4][FINGERPRINT_MAX];
+	static int next;
+	char *fp = fingerprint[next++ % 4];
+
+	fp[0] = '\0';
+	for (; *names; names++)
+		fingerprint_add(fp, (char[]){*names, '\0'});
+	return fp;
+}
+
+static const char *name_of(const char *fingerprint)
+{
+	static char name[4][FINGERPRINT_NAME_MAX];
+	static int next;
+
+	return fingerprint_name(name[next++ % 4], fingerprint, strlen(fingerprint));
+}
+
+static struct list list_in(const char *ours, const char *value)
+{
+	struct reply holder = {.vote = VOTE_FOREIGN, .text_len = strlen(value)};
+
+	memcpy(holder.text, value, holder.text_len);
+	return list_of_holder(list_named(ours), &holder);
+}
+
+static const char *value_with(const char *names, const char *more, const char *owner)
+{
+	static char value[REPLY_TEXT_MAX];
+
+	snprintf(value, sizeof(value), "%s:1700000000 @%s %s%s%s%s", *more ? TOKEN_READERS : ID,
+		list_named(names), *more ? "@" : "", *more ? list_named(more) : "",
+		*more ? " " : "", owner);
+	return value;
+}
+
+TEST(report_lists_of_holders)
+{
+	struct list list = list_in("123", value_with("345", "", "me"));
+
+	CHECK_INT(list.nodes, 3);
+	CHECK(list.is_other && list.is_unsafe && !list.is_mixed);
+	CHECK_TEXT(list_of(list_named("345")).name, list.name);
+	CHECK_TEXT(list.name, name_of(list_named("543")));
+	list = list_in("123", value_with("4321", "", "me"));
+	CHECK(list.is_other && !list.is_unsafe);
+	CHECK_INT(list.nodes, 4);
+	list = list_in("123", value_with("321", "", "me"));
+	CHECK_INT(list.nodes, 3);
+	CHECK(!list.is_other && !list.is_unsafe && !list.is_mixed);
+	/* Several readers: the list that is unsafe, then one that is not ours. */
+	for (int i = 0; i < 2; i++) {
+		list = list_in("123", i ? value_with("345", "123", "2 readers: a, b")
+					: value_with("123", "345", "2 readers: a, b"));
+		CHECK(list.is_other && list.is_unsafe && list.is_mixed);
+		list = list_in("123", i ? value_with("345", "1234", "2 readers: a, b")
+					: value_with("1234", "345", "2 readers: a, b"));
+		CHECK_INT(list.nodes, 3);
+		CHECK(list.is_unsafe && !list.is_mixed);
+		list = list_in("123", i ? value_with("1234", "123", "2 readers: a, b")
+					: value_with("123", "1234", "2 readers: a, b"));
+		CHECK_INT(list.nodes, 4);
+		CHECK(list.is_other && !list.is_unsafe && list.is_mixed);
+	}
+	/* Older versions, other programs, and what is no list. */
+	CHECK_INT(list_in("123", ID ":1700000000 me").nodes, 0);
+	CHECK_INT(list_in("123", "7b4f1c0e").nodes, 0);
+	list = list_in("123", ID ":1700000000 @12345 me");
+	CHECK(list.nodes == 0 && !list.is_other);
+	/* A majority of its own, with nodes that we do not name, or do not hear. */
+	list = list_in("123", value_with("1234", "", "me"));
+	CHECK_INT(list.common, 3);
+	CHECK(!list_may_hold(&list, 1, 0) && list_may_hold(&list, 1, 1));
+	CHECK(list_may_hold(&list, 2, 0));
+	list = list_in("123", value_with("345", "", "me"));
+	CHECK(list_may_hold(&list, 1, 0));
+	/* How many of its nodes must be reached to end it. */
+	list = (struct list){.nodes = 5};
+	CHECK(list_outlasts(&list, 2) && !list_outlasts(&list, 3));
+	list.nodes = 4;
+	CHECK(list_outlasts(&list, 1) && !list_outlasts(&list, 2));
+	list.nodes = 1;
+	CHECK(!list_outlasts(&list, 1));
+}
+
+TEST(report_holders_with_other_nodes)
+{
+	struct policy p = {.nodes = 3, .keys = 2, .ttl = USEC_SEC, .node_timeout = 1};
+	const struct key_list keys = {.count = 2, .key = {"a", "deploy"}};
+	struct lock lock;
+	char want[REPORT_MAX];
+	const char *theirs = name_of(list_named("34567")), *ours;
+
+	snprintf(p.fingerprint, sizeof(p.fingerprint), "%s", list_named("123"));
+	ours = name_of(p.fingerprint);
+	lock_init(&lock, &p);
+	set_holder(&lock, 2, value_with("34567", "", "root@web3:42 make"), 28 * USEC_SEC);
+	lock.tally.ballot[2].reply.key = 1;
+	snprintf(want, sizeof(want),
+		"'deploy' is held by root@web3:42 make since 2023-11-14T22:13:20Z with other nodes "
+		"(5 nodes, list %s; here 3 nodes, list %s), 27s left: hosts must name the same "
+		"nodes",
+		theirs, ours);
+	CHECK_TEXT(report_contest(text, &lock, &keys, &lock.tally.ballot[2].reply, USEC_SEC), want);
+	/* The reply that names it is gone. */
+	snprintf(want, sizeof(want),
+		"'a' is held by a client with other nodes (here 3 nodes, list %s): hosts must name "
+		"the same nodes",
+		ours);
+	CHECK_TEXT(report_contest(text, &lock, &keys, NULL, 0), want);
+	/* The owner text has no fingerprint. */
+	CHECK_TEXT(report_owner_text(text, &lock.tally.ballot[2].reply), "root@web3:42 make");
+	CHECK_TEXT(report_holder_text(text, &lock.tally), "root@web3:42 make");
+	lock.loss = LOSS_CONTESTED;
+	lock.contest.nodes = 4;
+	snprintf(want, sizeof(want),
+		"lost 'a', 'deploy': held by root@web3:42 make since 2023-11-14T22:13:20Z with "
+		"other nodes (5 nodes, list %s; here 3 nodes, list %s)",
+		theirs, ours);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &keys), want);
+	set_absent(&lock, 2, REASON_TIMEOUT, NULL);
+	snprintf(want, sizeof(want),
+		"lost 'a', 'deploy': held by a client with other nodes (here 3 nodes, list %s)",
+		ours);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &keys), want);
+}
+
+TEST(report_status_of_a_holder_with_other_nodes)
+{
+	struct lock lock = fresh(5);
+	char want[REPORT_MAX], ours[FINGERPRINT_MAX], mine[200];
+	const char *there = name_of(list_named("xyz")), *there_four, *here;
+
+	here = name_of(node_list_fingerprint(ours, nodes()));
+	for (int i = 0; i < 5; i++)
+		set_vote(&lock, i, VOTE_GONE);
+	set_holder(&lock, 0, value_with("xyz", "", "me"), USEC_SEC);
+	snprintf(want, sizeof(want),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, 1s left; that is no "
+		"majority: a holder with other nodes (3 nodes, list %s; here 5 nodes, list %s)",
+		there, here);
+	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0), want);
+	/* One node of many is in both lists: it is an attempt. */
+	snprintf(mine, sizeof(mine), ID ":1700000000 @%.16s me", ours);
+	set_holder(&lock, 0, mine, USEC_SEC);
+	snprintf(want, sizeof(want), "%.16s", ours);
+	there_four = name_of(want);
+	snprintf(want, sizeof(want),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, 1s left; that is no "
+		"majority: an attempt that is under way, late or crashed, with other nodes (4 "
+		"nodes, "
+		"list %s; here 5 nodes, list %s)",
+		there_four, here);
+	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0), want);
+	/* Two others are down, and may have the key. */
+	set_absent(&lock, 1, REASON_TIMEOUT, NULL);
+	set_absent(&lock, 2, REASON_TIMEOUT, NULL);
+	snprintf(want, sizeof(want),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, 1s left; that is no "
+		"majority: a holder with other nodes (4 nodes, list %s; here 5 nodes, list %s)",
+		there_four, here);
+	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0), want);
+	set_vote(&lock, 1, VOTE_GONE);
+	set_vote(&lock, 2, VOTE_GONE);
+	/* Of an older version, and with the same nodes. */
+	set_holder(&lock, 0, ID ":1700000000 me", USEC_SEC);
+	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, 1s left; that is no "
+		"majority: an attempt that is under way, late or crashed");
+	snprintf(mine, sizeof(mine), ID ":1700000000 @%s me", ours);
+	set_holder(&lock, 0, mine, USEC_SEC);
+	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, 1s left; that is no "
+		"majority: an attempt that is under way, late or crashed");
+	for (int i = 1; i < 4; i++)
+		set_holder(&lock, i, mine, USEC_SEC);
+	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 4 of 5 nodes, 1s left");
+	/* Beside our holder, and with a majority of our nodes. */
+	set_holder(&lock, 4, value_with("xyz", "", "you"), USEC_SEC);
+	snprintf(want, sizeof(want),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 4 of 5 nodes, 1s left; on "
+		"redis://e:6379 held by you since 2023-11-14T22:13:20Z with other nodes (3 nodes, "
+		"list %s; here 5 nodes, list %s)",
+		there, here);
+	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0), want);
+	for (int i = 0; i < 4; i++)
+		set_holder(&lock, i, value_with("xyz", "", "you"), USEC_SEC);
+	snprintf(want, sizeof(want),
+		"'k' is held by you since 2023-11-14T22:13:20Z on 5 of 5 nodes, 1s left; a holder "
+		"with other nodes (3 nodes, list %s; here 5 nodes, list %s)",
+		there, here);
+	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0), want);
 }
 
 TEST(report_losses)

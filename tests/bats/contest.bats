@@ -1,0 +1,188 @@
+# Messages about a holder with other nodes, beside which redlock does not run. lists.bats shows which lists these are.
+
+load nodes
+
+setup() {
+	nodes_start 5
+	THERE=$(names 3 4 5)
+	REDLOCK_NODES=$(names 1 2 3)
+	export THERE REDLOCK_NODES
+	# no node is late because the machine is busy
+	export REDLOCK_TTL=60s REDLOCK_NODE_TIMEOUT=2s
+	HERE_LIST=$(list_of "$REDLOCK_NODES")
+	THERE_LIST=$(list_of "$THERE")
+	LISTS="with other nodes (3 nodes, list $THERE_LIST; here 3 nodes, list $HERE_LIST)"
+	HINT="hint: name the same nodes on all hosts: 'redlock config' prints a host's list and its name"
+}
+teardown() { nodes_stop; }
+
+# names I...: the nodes as a list.
+names() { printf "unix://$T/%s.sock " "$@"; }
+
+# list_of NODES: the name of that list.
+list_of() { redlock config --nodes "$1" | sed -n 's/^# list \([0-9a-f]*\) of .*/\1/p'; }
+
+# holds_there ARG...: a holder with the nodes 3 4 5. `ends` ends its command. With STAYS=1, TERM does not.
+holds_there() {
+	REDLOCK_NODES=$THERE in_background "$T/holder" run -k deploy --owner 'root@web3:42 make' "$@" -- \
+		sh -c 'test -z "$1" || trap ": > \"$0/term\"" TERM; : > "$0/began"; until [ -e "$0/end" ]; do sleep 0.05; done' "$T" "${STAYS-}"
+	HOLDER=$BG
+	eventually test -e "$T/began"
+}
+ends() {
+	touch "$T/end"
+	BG=$HOLDER
+	ended_with 0
+}
+
+# refused TEXT: it is the one message, with its hint.
+refused() {
+	is_like "$1" "redlock: 'deploy' is held by root@web3:42 make since 2*Z ${LISTS}, *s left: hosts must name the same nodes
+$HINT"
+}
+
+@test "busy: run, acquire, hold and wait name the holder, both lists and the hint, once, with -q, too" {
+	holds_there
+	for command in "run -n" "run -n -q" "acquire -n -q" "hold -n -q" "wait -n -q"; do
+		operands=()
+		[[ "$command" != run* ]] || operands=(-- touch "$T/beside")
+		run -75 --separate-stderr redlock $command -k deploy "${operands[@]}"
+		refused "$stderr"
+		[ "$output" = '' ]
+	done
+	not test -e "$T/beside"
+	run -7 --separate-stderr redlock run -n -q -E 7 -k other -k deploy -- touch "$T/beside"
+	refused "$stderr"
+	ends
+}
+
+@test "waiting: the warning comes at once, and once with -q; at the end it is an ordinary message" {
+	holds_there
+	run -75 --separate-stderr redlock run -w 3s -q -k deploy -- touch "$T/beside"
+	is_like "$stderr" "redlock: waiting: 'deploy' is held by root@web3:42 make since 2*Z $LISTS, *s left: hosts must name the same nodes
+$HINT"
+	run -75 --separate-stderr redlock run -w 2s -k deploy -- touch "$T/beside"
+	is_like "$stderr" "redlock: waiting: 'deploy' is held by root@web3:42 make * $LISTS, *
+$HINT
+*redlock: 'deploy' is held by root@web3:42 make * $LISTS, *s left: hosts must name the same nodes"
+	[ "$(grep -c '^hint' <<< "$stderr")" = 1 ]
+	in_background "$T/waiter" run -w 1m -q -k deploy -- touch "$T/after"
+	local waiter=$BG
+	eventually file_has "$T/waiter" 'waiting: '
+	ends
+	BG=$waiter
+	ended_with 0
+	test -e "$T/after"
+	[ "$(grep -c . "$T/waiter")" = 2 ]
+}
+
+@test "busy as JSON: both lists, the outcome, the event" {
+	holds_there
+	run -75 --separate-stderr redlock acquire -n --json -k deploy
+	json ".outcome == \"busy\" and .status == 75 and .list == \"$HERE_LIST\" and .holder.list == \"$THERE_LIST\" and
+		.holder.list_nodes == 3 and .holder.owner == \"root@web3:42 make\""
+	jq -se '.[0].event == "busy" and .[0].level == "error" and .[0].holder == "root@web3:42 make" and (.[1].hint | length) > 0' \
+		<<< "$stderr" > "$T/jq"
+	run -75 redlock run -n -q -k deploy --record "$T/record" --on-event "echo \"\$REDLOCK_EVENT \$REDLOCK_HOLDER\" >> '$T/events'" -- true
+	jq -e '.outcome == "busy" and .status == 75' "$T/record" > "$T/jq"
+	eventually grep -qx 'busy root@web3:42 make' "$T/events"
+	ends
+}
+
+@test "one node more, the same nodes in another order: an ordinary holder" {
+	holds_there
+	for nodes in "$(names 2 3 4 5)" "$(names 5 4 3)"; do
+		run -75 --separate-stderr redlock run -n -k deploy --nodes "$nodes" -- true
+		is_like "$stderr" "redlock: 'deploy' is busy: held by root@web3:42 make since 2*Z on [23] of ? nodes, *s left"
+	done
+	ends
+}
+
+@test "lost: a vote that comes late names the holder, both lists and the hint" {
+	stop_node 3
+	in_background "$T/first" run -k deploy --owner first -- sh -c ': > "$0"; exec sleep 600' "$T/began1"
+	local first=$BG
+	eventually test -e "$T/began1"
+	REDLOCK_NODES=$THERE in_background "$T/second" run -k deploy --owner second -- sh -c ': > "$0"; exec sleep 600' "$T/began2"
+	local second=$BG
+	eventually test -e "$T/began2"
+	continue_node 3
+	# the node gives its key to one of them
+	eventually grep -q '^redlock: lost' "$T/first" "$T/second"
+	if file_has "$T/first" '^redlock: lost'; then
+		BG=$first
+		is_like "$(< "$T/first")" "*redlock: lost 'deploy': held by second since 2*Z $LISTS
+*$HINT"
+	else
+		BG=$second
+		is_like "$(< "$T/second")" "*redlock: lost 'deploy': held by first since 2*Z with other nodes (3 nodes, list $HERE_LIST; here 3 nodes, list $THERE_LIST)
+*$HINT"
+	fi
+	ended_with 79
+}
+
+@test "a nested run with other nodes is refused at once, with --reentrant, too" {
+	for option in --reentrant --no-reentrant; do
+		[ $option = --reentrant ] || option=
+		run -75 --separate-stderr redlock run -k deploy --nodes "$THERE" -- \
+			"$REDLOCK_BUILD/redlock" run -w 10m $option -k deploy --nodes "$REDLOCK_NODES" -- touch "$T/beside"
+		is_like "$stderr" "redlock: 'deploy' is held by a run that this one is part of, $LISTS
+$HINT"
+	done
+	not test -e "$T/beside"
+	redlock run -k deploy --nodes "$THERE" -- "$REDLOCK_BUILD/redlock" run --reentrant -k deploy --nodes "$THERE" -- touch "$T/within"
+	test -e "$T/within"
+}
+
+@test "status names the holder's nodes: of a minority, a majority, beside ours, of readers, slots and older versions" {
+	holds_there
+	for key in deploy ''; do
+		run -0 redlock status $key
+		is_like "$output" "'deploy' is held by root@web3:42 make since 2* on 1 of 3 nodes, *s left; that is no majority: a holder $LISTS"
+	done
+	run -0 redlock status --json deploy
+	json ".list == \"$HERE_LIST\" and (.locks[0] | .state == \"minority\" and .holder.list == \"$THERE_LIST\" and .holder.list_nodes == 3 and
+		.holder.owner == \"root@web3:42 make\" and .nodes[2].holder.list == \"$THERE_LIST\")"
+	run -0 redlock status --nodes "$(names 5 3 4)" deploy
+	not grep -q 'other nodes' <<< "$output"
+	run -0 redlock status --nodes "$(names 1 3 4 5)" deploy
+	is_like "$output" "'deploy' is held by root@web3:42 make since 2* on 3 of 4 nodes, *s left; a holder with other nodes (3 nodes, list $THERE_LIST; here 4 nodes, list *)"
+	ends
+	# of a version without lists
+	node 3 set deploy '9999999999999ae4740763b5e1e5e45b8f0fedf0:1700000000 old' px 60000 > "$T/set"
+	run -0 redlock status deploy
+	is_like "$output" "'deploy' is held by old since 2023-* on 1 of 3 nodes, *s left; that is no majority: an attempt that is under way, late or crashed"
+	run -0 redlock status --json deploy
+	json '.locks[0].holder | has("list") | not'
+	# two readers with other nodes, and one with ours
+	rm "$T/end" "$T/began"
+	node 3 del deploy > "$T/set"
+	holds_there -s
+	redlock acquire -s -k deploy > "$T/token"
+	run -0 redlock status deploy
+	is_like "$output" "'deploy' is held by reader * on 2 of 3 nodes, *; on unix://$T/3.sock held by 2 readers: *root@web3:42 make since 2* $LISTS"
+	ends
+}
+
+@test "check of a token of other nodes says so" {
+	token=$(redlock acquire -k deploy --nodes "$THERE")
+	says 79 '' "redlock: 'deploy' is no longer held by this token: it has expired or was released (only 1 of 3 nodes still had it); it was acquired $LISTS*" \
+		check -k deploy --token "$token"
+	redlock check -k deploy --nodes "$THERE" --token "$token"
+}
+
+@test "the fingerprint is in the value, and in no owner text" {
+	redlock acquire -k deploy --owner me > "$T/token"
+	redlock acquire -s -k read --owner me > "$T/token2"
+	redlock acquire -s -k read --owner you > "$T/token3"
+	value=$(node 1 get deploy)
+	is_like "$value" '9999999999999a*:* @???????????? me'
+	is_like "$(node 1 get read)" '9999999999999f*:* @???????????? 2 readers: me, you'
+	for command in "status" "status -v" "status --json" "status deploy read" "status -v --json deploy read" \
+		"run -n -k deploy true" "run -n -k read true" "acquire -n --json -k deploy" "run -n -vv -k deploy true" "check -k deploy --token x" \
+		"break -n -k deploy" "break -n -k read"; do
+		run redlock $command
+		not grep -F "@$(grep -oP '(?<=@)[0-9a-f]*' <<< "$value")" <<< "$output"
+		[ "$output" != '' ]
+	done
+}

@@ -54,7 +54,9 @@ static const char *result_on(const struct revocation *r, int node, const struct 
 	case VOTE_FOREIGN:
 		return asked                  ? "another client has it now: left alone"
 		       : b->reply.is_reserved ? "nothing to remove"
-					      : "no lock: left alone";
+		       : token_is_ours(b->reply.text, b->reply.text_len)
+			       ? "its holder has other nodes: left alone"
+			       : "no lock: left alone";
 	case VOTE_NONE:
 	case VOTE_ABSENT:
 		break;
@@ -81,11 +83,15 @@ static int print_result(const struct query *query, const struct settings *s, int
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
 
-/* A majority, or all nodes that answered, do not have the revoked key any more. */
-static bool has_ended(const struct query *query, int remains)
+/* A majority, or all nodes that answered, do not have the revoked key any more. A holder with other
+ * nodes may have never had a majority of ours: none of them has the key any more. */
+static bool has_ended(const struct query *query, const struct settings *s,
+	const struct revocation *r, int remains)
 {
 	int answered = query->tally.nodes - tally_count(&query->tally, VOTE_ABSENT);
 
+	if (remains > 0 && revoke_has_other_nodes(r, &s->nodes))
+		return false;
 	return answered - remains >= tally_quorum(&query->tally);
 }
 
@@ -126,7 +132,7 @@ static int await_end(struct query *query, const struct settings *s, const struct
 			log_hint(LOG_ERRORS, "end that program first, or use --force");
 			return print_result(query, s, revoked, "taken-back", STATUS_BUSY);
 		}
-		if (has_ended(query, revoke_remains(query)))
+		if (has_ended(query, s, r, revoke_remains(query)))
 			break;
 		if (now >= give_up) {
 			log_say(LOG_NORMAL, "the lock is revoked: its holder has not ended yet");
@@ -216,6 +222,15 @@ static int remove_record(struct query *query, const struct settings *s)
 	return print_result(query, s, removed, "incomplete", STATUS_NO_QUORUM);
 }
 
+static bool has_request(const struct revocation *r, int nodes)
+{
+	bool has = false;
+
+	for (int i = 0; i < nodes; i++)
+		has |= r->asked[i] != NULL;
+	return has;
+}
+
 int cmd_break(struct settings *s)
 {
 	static struct query query;
@@ -223,6 +238,7 @@ int cmd_break(struct settings *s)
 	const struct policy policy = settings_policy(s);
 	const char *state;
 	char text[REPORT_MAX], holder[HOLDER_TEXT_MAX];
+	const struct reply *spared;
 	struct done done = {.left = 0};
 	struct err e;
 	int status, count;
@@ -249,10 +265,15 @@ int cmd_break(struct settings *s)
 	if (done.left > 0)
 		done_log(&done, s->keys.key[0], LOG_ERRORS, 0);
 	count = revoke_plan(&revocation, &query, s, &s->keys, s->force > 0);
+	spared = strcmp(state, "unknown") != 0 ? revoke_spare(&revocation, &s->nodes) : NULL;
+	if (spared)
+		revoke_say_spared(s, s->keys.key[0], s->limit > 1 ? (int)s->slot : 0, spared);
 	if (strcmp(state, "unknown") == 0) {
 		log_say(LOG_ERRORS, "cannot remove %s: the holder is not known", name_of(text, s));
 		setup_hint(s, &query.tally, LOG_ERRORS);
 		status = print_result(&query, s, 0, state, STATUS_NO_QUORUM);
+	} else if (spared && !has_request(&revocation, s->nodes.count)) {
+		status = print_result(&query, s, 0, "other-nodes", STATUS_BUSY);
 	} else if (count == 0 && tally_count(&query.tally, VOTE_FOREIGN) > 0 &&
 		   strcmp(state, "reserved") != 0) {
 		log_say(LOG_ERRORS, "cannot remove %s: the value is no lock", name_of(text, s));

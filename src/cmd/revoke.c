@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/token.h"
 #include "report/foreign.h"
+#include "report/list.h"
 #include "report/report.h"
 
 #include <string.h>
@@ -99,6 +100,55 @@ int revoke_plan(struct revocation *r, const struct query *query, const struct se
 	return count;
 }
 
+/* The list of the holder that node i is asked to end; `nodes` is 0: none. */
+static struct list list_at(const struct revocation *r, int i, const char *ours)
+{
+	if (!r->asked[i] || (!r->deletes && r->asked[i]->op != OP_REVOKE))
+		return (struct list){.nodes = 0};
+	return list_of_holder(ours, &r->shown[i]);
+}
+
+const struct reply *revoke_spare(struct revocation *r, const struct node_list *nodes)
+{
+	const struct reply *spared = NULL;
+	struct list list[NODES_MAX];
+	char ours[FINGERPRINT_MAX];
+	int absent = 0;
+
+	node_list_fingerprint(ours, nodes);
+	for (int i = 0; i < nodes->count; i++) {
+		list[i] = list_at(r, i, ours);
+		absent += r->shown[i].vote == VOTE_ABSENT;
+	}
+	for (int i = 0; i < nodes->count; i++) {
+		int reached = 0;
+
+		for (int j = 0; j < nodes->count; j++)
+			reached += list[j].is_other && strcmp(list[j].name, list[i].name) == 0;
+		if (!list[i].is_other || !list_outlasts(&list[i], reached) ||
+			!list_may_hold(&list[i], reached, absent))
+			continue;
+		spared = &r->shown[i];
+		if (!r->deletes && !list[i].is_mixed)
+			r->asked[i] = NULL;
+	}
+	return spared;
+}
+
+bool revoke_has_other_nodes(const struct revocation *r, const struct node_list *nodes)
+{
+	char ours[FINGERPRINT_MAX];
+	bool has = false;
+
+	node_list_fingerprint(ours, nodes);
+	for (int i = 0; i < nodes->count; i++) {
+		const struct list list = list_at(r, i, ours);
+
+		has |= list.is_other && !list.is_mixed;
+	}
+	return has;
+}
+
 int revoke_remains(const struct query *query)
 {
 	int count = 0;
@@ -130,11 +180,23 @@ usec revoke_lasts(const struct revocation *r, int nodes)
 	return longest;
 }
 
+void revoke_say_spared(
+	const struct settings *s, const char *key, int slot, const struct reply *holder)
+{
+	char text[REPORT_MAX], lists[REPORT_MAX], ours[FINGERPRINT_MAX];
+
+	log_say(LOG_ERRORS, "cannot end %s: held %s, of which too few are among ours",
+		report_lock(text, slot, &ONE_KEY(key)),
+		report_other_nodes(lists, node_list_fingerprint(ours, &s->nodes), holder));
+	log_hint(LOG_ERRORS, "run 'redlock break' on a host with that list: 'redlock config' "
+			     "prints a host's list and its name");
+}
+
 static void revoke_holder(struct query *query, const struct settings *s, int key, const char *held)
 {
 	static struct revocation r; /* too large for the stack */
 	const struct key_list keys = ONE_KEY(s->keys.key[key]);
-	const struct reply *outer;
+	const struct reply *outer, *spared;
 	char text[REPORT_MAX], due[DURATION_TEXT_MAX], left[DURATION_TEXT_MAX];
 	usec lasts;
 	int asked = 0;
@@ -150,6 +212,9 @@ static void revoke_holder(struct query *query, const struct settings *s, int key
 				     "removes it");
 		return;
 	}
+	spared = revoke_spare(&r, &s->nodes);
+	if (spared)
+		revoke_say_spared(s, keys.key[0], 0, spared);
 	for (int i = 0; i < s->nodes.count; i++) {
 		if (r.asked[i] && r.asked[i]->op != OP_REVOKE)
 			r.asked[i] = NULL;

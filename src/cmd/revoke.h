@@ -38,6 +38,20 @@ void revoke_look(
 int revoke_plan(struct revocation *r, const struct query *query, const struct settings *s,
 	const struct key_list *keys, bool deletes);
 
+/*
+ * Finds a holder that names other nodes, of which too few are asked: it would keep its lock on a
+ * majority of its nodes. Without --force, its values are taken out of the plan, but not those of
+ * readers of which some name our nodes. Returns its reply; NULL: there is none.
+ */
+const struct reply *revoke_spare(struct revocation *r, const struct node_list *nodes);
+
+/* Says so. */
+void revoke_say_spared(
+	const struct settings *s, const char *key, int slot, const struct reply *holder);
+
+/* Has a holder that is asked to end other nodes? A majority of ours says nothing about its lock. */
+bool revoke_has_other_nodes(const struct revocation *r, const struct node_list *nodes);
+
 /* The nodes that are not asked keep their replies. */
 void revoke_ask(
 	struct revocation *r, struct query *query, const struct request *const asked[NODES_MAX]);

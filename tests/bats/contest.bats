@@ -164,11 +164,71 @@ $HINT"
 	ends
 }
 
+@test "break and --takeover leave a holder alone of which too few nodes are ours, and say so" {
+	local -x REDLOCK_TTL=15s
+	holds_there
+	local spared="redlock: cannot end 'deploy': held $LISTS, of which too few are among ours
+hint: run 'redlock break' on a host with that list: *"
+	run -75 --separate-stderr redlock break -y -k deploy
+	is_like "$stderr" "redlock: 'deploy' is held by root@web3:42 make since * on 1 of 3 nodes, *: a holder $LISTS
+$spared"
+	[ "$output" = '' ]
+	run -75 --separate-stderr redlock break -y --json -k deploy
+	json '.outcome == "other-nodes" and .status == 75 and .revoked == 0'
+	run -75 --separate-stderr redlock run --takeover -w 1s -k deploy -- touch "$T/beside"
+	is_like "$stderr" "*$spared*"
+	not grep -q 'takeover: ' <<< "$stderr"
+	for i in 3 4 5; do is_like "$(node $i get deploy)" '9999999999999a*'; done
+	# --force removes the key here, and says what that does not end
+	run -0 --separate-stderr redlock break -y --force -k deploy
+	is_like "$stderr" "*$spared*redlock: the holder's command may still run for up to *"
+	is_like "$output" "*3.sock: removed"
+	# on a host with the holder's list
+	REDLOCK_NODES=$THERE redlock break -y -k deploy
+	BG=$HOLDER
+	ended_with 79
+}
+
+@test "break ends what a client with one node more left, which cannot hold the lock" {
+	redlock acquire --nodes "$(names 1 2 3 4)" -k deploy > "$T/token"
+	for i in 2 3 4; do node $i del deploy > "$T/del"; done
+	run -0 redlock status deploy
+	is_like "$output" "* that is no majority: an attempt that is under way, late or crashed, with other nodes (4 nodes, *)"
+	run -0 --separate-stderr redlock break -y --force -k deploy
+	not grep -q 'cannot end' <<< "$stderr"
+	is_like "$output" "*1.sock: removed*"
+}
+
 @test "check of a token of other nodes says so" {
 	token=$(redlock acquire -k deploy --nodes "$THERE")
 	says 79 '' "redlock: 'deploy' is no longer held by this token: it has expired or was released (only 1 of 3 nodes still had it); it was acquired $LISTS*" \
 		check -k deploy --token "$token"
 	redlock check -k deploy --nodes "$THERE" --token "$token"
+}
+
+@test "break ends a holder with other nodes of which enough are ours, and waits for its end" {
+	local -x REDLOCK_TTL=15s
+	STAYS=1 THERE=$(names 3) holds_there
+	in_background "$T/break" break -y -k deploy
+	local break=$BG
+	eventually file_has "$T/break" '3.sock: revoked'
+	eventually test -e "$T/term"
+	not file_has "$T/break" 'the lock ended'
+	touch "$T/end"
+	BG=$HOLDER
+	ended_with 79
+	BG=$break
+	ended_with 0
+	eventually grep -q '^redlock: the lock ended after' "$T/break"
+	# a majority of ours, as of the holder
+	rm "$T"/{began,end}
+	THERE=$(names 1 2 4) holds_there
+	in_background "$T/break" break -y -k deploy
+	break=$BG
+	BG=$HOLDER
+	ended_with 79
+	BG=$break
+	ended_with 0
 }
 
 @test "the fingerprint is in the value, and in no owner text" {

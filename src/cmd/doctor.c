@@ -67,6 +67,10 @@ _Static_assert(QUESTIONS_MAX <= CONN_PENDING_MAX, "a connection carries them all
 #define SCAN_COUNT 200
 #define SCAN_PAGES 5000
 
+/* A search for holders with other nodes: pages, and time. */
+#define LIST_PAGES 50
+#define LIST_TIME USEC_SEC
+
 struct visit {
 	const struct settings *settings;
 	struct query query;
@@ -341,6 +345,90 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 	return true;
 }
 
+/* A search of a node, page by page. */
+struct cursor {
+	char at[RUN_ID_MAX];
+	int count;
+};
+
+#define FIRST_PAGE ((struct cursor){.at = "0", .count = SCAN_COUNT})
+
+/* Returns false at the end of the search. */
+static bool has_next_page(struct cursor *c, const struct reply *reply)
+{
+	if (reply->is_cut)
+		c->count = c->count / 4 + 1;
+	snprintf(c->at, sizeof(c->at), "%.*s", RUN_ID_MAX - 1, reply->text);
+	return reply->is_cut || strcmp(c->at, "0") != 0;
+}
+
+/* Notes a holder with other nodes. */
+static void note_list(struct node_facts *facts, const char *ours, const struct page_entry *entry)
+{
+	struct reply holder = {
+		.vote = VOTE_FOREIGN,
+		.text_len =
+			entry->value_len < REPLY_TEXT_MAX ? entry->value_len : REPLY_TEXT_MAX - 1,
+	};
+	struct other_list *o = &facts->other[facts->others];
+	struct list list;
+
+	memcpy(holder.text, entry->value, holder.text_len);
+	list = list_of_holder(ours, &holder);
+	for (int i = 0; i < facts->others && list.is_other; i++)
+		list.is_other = strcmp(facts->other[i].list.name, list.name) != 0;
+	if (!list.is_other || facts->others == OTHER_LISTS_MAX)
+		return;
+	o->list = list;
+	utf8_escape(o->key, sizeof(o->key), entry->key, entry->key_len);
+	report_owner_text(o->owner, &holder);
+	facts->others++;
+}
+
+/* Looks at the locks that the user may read. What cannot be searched is passed over: other findings
+ * are about rights. */
+static void find_lists(struct visit *v)
+{
+	static struct request scan[NODES_MAX];
+	struct cursor cursor[NODES_MAX];
+	const struct request *asked[NODES_MAX];
+	const usec until = clock_now() + LIST_TIME;
+	char ours[FINGERPRINT_MAX];
+	int open = 0;
+
+	node_list_fingerprint(ours, &v->settings->nodes);
+	for (int i = 0; i < NODES_MAX; i++) {
+		bool can = !v->is_over[i] && v->facts[i].trial[TRIAL_SCAN].vote == VOTE_YES;
+
+		cursor[i] = FIRST_PAGE;
+		asked[i] = can ? &scan[i] : NULL;
+		open += can;
+	}
+	for (int page = 0; page < LIST_PAGES && open > 0 && clock_now() < until; page++) {
+		for (int i = 0; i < v->settings->nodes.count; i++)
+			request_scan(&scan[i], cursor[i].at, cursor[i].count, false);
+		query_ask(&v->query, asked, NULL, QUERY_ALL);
+		open = 0;
+		for (int i = 0; i < v->settings->nodes.count; i++) {
+			const char *at = v->query.page[i] ? v->query.page[i] : "";
+			const char *end = at + v->query.page_len[i];
+			struct page_entry entry;
+
+			if (!asked[i])
+				continue;
+			if (!has_replied(v, i)) {
+				asked[i] = NULL;
+				continue;
+			}
+			while (page_next(&at, end, &entry))
+				note_list(&v->facts[i], ours, &entry);
+			if (!has_next_page(&cursor[i], &v->query.tally.ballot[i].reply))
+				asked[i] = NULL;
+			open += asked[i] != NULL;
+		}
+	}
+}
+
 static void examine(struct visit *v)
 {
 	const usec began = clock_now();
@@ -353,6 +441,8 @@ static void examine(struct visit *v)
 	question_command(v, FIELD(informed), (const char *const[]){"INFO", NULL});
 	question_command(
 		v, FIELD(own_keys), (const char *const[]){"EVAL", own_keys_script, "0", NULL});
+	question_command(
+		v, FIELD(databases), (const char *const[]){"EVAL", databases_script, "0", NULL});
 	question_command(
 		v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
 	question_command(
@@ -372,6 +462,7 @@ static void examine(struct visit *v)
 	ask(v);
 	ping(v, began);
 	sample_clocks(v, 1);
+	find_lists(v);
 	for (int n = 0; n < NEW_CONNECTIONS; n++) {
 		query_reconnect_elsewhere(&v->query);
 		question_command(
@@ -575,6 +666,7 @@ static int print_diagnosis(const struct visit *v)
 	static struct diagnosis d;
 	const struct settings *s = v->settings;
 	int quorum = tally_quorum(&v->query.tally), status;
+	char ours[FINGERPRINT_MAX];
 	struct json j;
 
 	diagnosis_judge(&d, s, v->facts, &v->ours);
@@ -585,6 +677,7 @@ static int print_diagnosis(const struct visit *v)
 	}
 	print_begin(&j, s);
 	print_outcome(&j, outcome(&d, status), status);
+	json_text(&j, "list", list_of(node_list_fingerprint(ours, &s->nodes)).name);
 	json_number(&j, "usable", d.usable);
 	json_number(&j, "quorum", quorum);
 	print_node_facts(&j, v, &d);
@@ -701,36 +794,26 @@ static bool has_no_end(struct obstacle *found, int node)
 static bool find_lock(struct visit *v, struct obstacle *found)
 {
 	static struct request scan[NODES_MAX];
-	struct {
-		char cursor[RUN_ID_MAX];
-		int count;
-	} at[NODES_MAX];
+	struct cursor at[NODES_MAX];
 	const struct request *asked[NODES_MAX];
 	int open = v->settings->nodes.count;
 
 	for (int i = 0; i < NODES_MAX; i++) {
-		snprintf(at[i].cursor, sizeof(at[i].cursor), "0");
-		at[i].count = SCAN_COUNT;
+		at[i] = FIRST_PAGE;
 		asked[i] = v->is_over[i] ? NULL : &scan[i];
 	}
 	for (int page = 0; page < SCAN_PAGES && open > 0; page++) {
 		open = 0;
 		for (int i = 0; i < v->settings->nodes.count; i++)
 			if (asked[i])
-				request_scan(&scan[i], at[i].cursor, at[i].count, true);
+				request_scan(&scan[i], at[i].at, at[i].count, true);
 		query_ask(&v->query, asked, NULL, QUERY_ALL);
 		for (int i = 0; i < v->settings->nodes.count; i++) {
-			const struct reply *reply = &v->query.tally.ballot[i].reply;
-
 			if (!asked[i])
 				continue;
 			if (read_page(&v->query, i, found))
 				return true;
-			if (reply->is_cut)
-				at[i].count = at[i].count / 4 + 1;
-			snprintf(at[i].cursor, sizeof(at[i].cursor), "%.*s", RUN_ID_MAX - 1,
-				reply->text);
-			if (!reply->is_cut && strcmp(at[i].cursor, "0") == 0)
+			if (!has_next_page(&at[i], &v->query.tally.ballot[i].reply))
 				asked[i] = NULL;
 			else if (page + 1 == SCAN_PAGES)
 				return has_no_end(found, i);

@@ -20,6 +20,7 @@ _Static_assert(
 
 const char *const rights_script = script_rights;
 const char *const own_keys_script = script_own_keys;
+const char *const databases_script = script_databases;
 const char *const admit_script = script_admit;
 
 static const struct {

@@ -17,7 +17,8 @@ const char *script_of(enum op op);
 const char *digest_of(enum op op);
 
 /* Scripts of subcommands, sent with OP_COMMAND. Their files describe their replies. */
-extern const char *const rights_script, *const own_keys_script; /* doctor */
+extern const char *const rights_script, *const own_keys_script,
+						*const databases_script; /* doctor */
 extern const char *const admit_script; /* sandbox */
 
 #endif

@@ -6,6 +6,7 @@
 #include "cli/option.h"
 #include "report/own_keys.h"
 #include "report/problem.h"
+#include "report/report.h"
 #include "report/rights.h"
 
 #include <inttypes.h>
@@ -452,12 +453,35 @@ static void judge_guard(
 		"in quarantine: it votes again in %s, automatically", duration_format(text, left));
 }
 
+/* Locks in one database keep no client out of another one. */
+static void judge_databases(
+	struct diagnosis *d, int node, const struct settings *s, const struct reply *a)
+{
+	const char *at = a->vote == VOTE_YES ? a->text : "";
+	char fix[200];
+
+	for (; *at; at += strcspn(at, " "), at += *at == ' ') {
+		int64_t number = server_info_number(at, strlen(at));
+
+		snprintf(fix, sizeof(fix),
+			"name the same nodes on all hosts, with their databases; if no client uses "
+			"that one: redis-cli -n %" PRId64 " DEL " GUARD_KEY,
+			number);
+		if (number != INFO_UNKNOWN && number != s->nodes.node[node].db)
+			finding_add(d, node, SEVERITY_WARNING, "other-database", fix,
+				"its database %" PRId64 " is a node of other clients: they do not "
+				"see these locks",
+				number);
+	}
+}
+
 /* All rules that make no sense for a sentinel, or for a server that was judged before. */
 static void judge_server(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
 	rights_judge(d, node, s, p);
 	own_keys_judge(d, node, &p->own_keys);
+	judge_databases(d, node, s, &p->databases);
 	judge_trials(d, node, s, p);
 	judge_room(d, node, p);
 	judge_persistence(d, node, s, p);
@@ -550,6 +574,43 @@ static void judge_number(
 			nodes - quorum, nodes - 1);
 }
 
+/* Has an earlier node, or the same one before, shown this list? */
+static bool was_met(const struct node_facts facts[], int node, int nth)
+{
+	const struct other_list *o = &facts[node].other[nth];
+
+	for (int i = 0; i <= node; i++)
+		for (int j = 0; j < (i < node ? facts[i].others : nth); j++)
+			if (strcmp(facts[i].other[j].list.name, o->list.name) == 0)
+				return true;
+	return false;
+}
+
+static void judge_lists(
+	struct diagnosis *d, const struct settings *s, const struct node_facts facts[])
+{
+	char ours[FINGERPRINT_MAX];
+	const struct list here = list_of(node_list_fingerprint(ours, &s->nodes));
+
+	for (int i = 0; i < s->nodes.count; i++)
+		for (int j = 0; j < facts[i].others; j++) {
+			const struct other_list *o = &facts[i].other[j];
+
+			if (was_met(facts, i, j))
+				continue;
+			finding_also(d, o->list.is_unsafe ? SEVERITY_WARNING : SEVERITY_NOTE,
+				"other-nodes", CONTEST_HINT,
+				"'%s' is held by %s with other nodes (%d node%s, list %s; here %d "
+				"node%s, list %s): %s",
+				o->key, o->owner, o->list.nodes, o->list.nodes > 1 ? "s" : "",
+				o->list.name, here.nodes, here.nodes > 1 ? "s" : "", here.name,
+				o->list.is_unsafe
+					? "two clients could have one lock at once"
+					: "safe while hosts change from one of these lists to "
+					  "the other");
+		}
+}
+
 void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct node_facts facts[],
 	const struct validity *ours)
 {
@@ -572,5 +633,6 @@ void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct
 			"remove --insecure; --cacert names the authorities to trust",
 			"certificates are not verified: any server can pass for a node");
 	judge_certificate(d, -1, ours);
+	judge_lists(d, s, facts);
 	judge_number(d, s, facts, policy_quorum(&policy));
 }

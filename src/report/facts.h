@@ -8,6 +8,7 @@
 #define REPORT_FACTS_H
 
 #include "lock/reply.h"
+#include "report/list.h"
 #include "report/server_info.h"
 
 /* The requests of a lock's life, tried in this order on a key of doctor's own. */
@@ -43,6 +44,14 @@ struct validity {
 	usec wall; /* the time of day when the certificate was read */
 };
 
+/* A lock on the node whose holder names other nodes. */
+struct other_list {
+	struct list list;
+	char key[120], owner[400]; /* safe to show */
+};
+
+#define OTHER_LISTS_MAX 4
+
 #define PINGS_MAX 9
 
 struct node_facts {
@@ -60,6 +69,9 @@ struct node_facts {
 	struct reply formatted; /* the reply to EVAL with a key as --key-format makes it */
 	struct reply queues; /* the reply to EVAL with the queues of the command line's keys */
 	struct reply own_keys; /* the reply to own_keys_script */
+	struct reply databases; /* the reply to databases_script */
+	int others;
+	struct other_list other[OTHER_LISTS_MAX]; /* each list once */
 	struct reply foreign; /* EXISTS of the key of a lock that has no other use */
 	struct reply foreign_fence; /* EXISTS of that key's fencing number */
 	struct reply fsync, clients_max; /* CONFIG GET appendfsync, maxclients */

@@ -22,6 +22,15 @@ const struct finding *finding_of(const struct diagnosis *d, int node, const char
 	return i < d->count ? &d->finding[i] : NULL;
 }
 
+static void put(struct diagnosis *d, struct finding *f, const struct finding *head, const char *fix,
+	const char *fmt, va_list ap)
+{
+	*f = *head;
+	vsnprintf(f->message, sizeof(f->message), fmt, ap);
+	snprintf(f->fix, sizeof(f->fix), "%s", fix);
+	d->with[f->severity]++;
+}
+
 void finding_add(struct diagnosis *d, int node, enum severity severity, const char *id,
 	const char *fix, const char *fmt, ...)
 {
@@ -36,14 +45,23 @@ void finding_add(struct diagnosis *d, int node, enum severity severity, const ch
 	if (!is_new)
 		d->with[f->severity]--;
 	d->count += is_new;
-	*f = (struct finding){.node = node, .severity = severity, .id = id};
 	va_start(ap, fmt);
-	vsnprintf(f->message, sizeof(f->message), fmt, ap);
+	put(d, f, &(struct finding){.node = node, .severity = severity, .id = id}, fix, fmt, ap);
 	va_end(ap);
-	snprintf(f->fix, sizeof(f->fix), "%s", fix);
-	d->with[severity]++;
 	if (severity == SEVERITY_ERROR && node >= 0)
 		d->is_usable[node] = false;
+}
+
+void finding_also(struct diagnosis *d, enum severity severity, const char *id, const char *fix,
+	const char *fmt, ...)
+{
+	va_list ap;
+
+	assert(d->count < FINDINGS_MAX);
+	va_start(ap, fmt);
+	put(d, &d->finding[d->count++],
+		&(struct finding){.node = -1, .severity = severity, .id = id}, fix, fmt, ap);
+	va_end(ap);
 }
 
 const char *severity_name(enum severity severity)

@@ -52,6 +52,10 @@ struct diagnosis {
 void finding_add(struct diagnosis *d, int node, enum severity severity, const char *id,
 	const char *fix, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
+/* The same about all nodes; it stands beside others with the same id. */
+void finding_also(struct diagnosis *d, enum severity severity, const char *id, const char *fix,
+	const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
 /* The node's finding with that id, or NULL. */
 const struct finding *finding_of(const struct diagnosis *d, int node, const char *id);
 

@@ -360,6 +360,60 @@ together
 	sound
 }
 
+@test "broken: holders with other nodes, each list once; one node more is a note" {
+	start_node 4
+	eventually admitted 4
+	REDLOCK_NODES="unix://$T/3.sock" redlock acquire -k 'de ploy' --owner root@web3:42 > "$T/token"
+	node 2 set no-token 1 > "$T/set"
+	finds 0 '' other-nodes warning
+	is_like "$WORDS" "'de ploy' is held by root@web3:42 with other nodes (1 node, list ????????; here 3 nodes, list ????????): two clients could have one lock at once"
+	json ".list == \"$(redlock config --json | jq -r .list)\""
+	is_like "$FIX" "name the same nodes on all hosts: *"
+	finds 1 '' other-nodes warning --strict
+	# a second list, and the first one on another key
+	REDLOCK_NODES="unix://$T/3.sock" redlock acquire -k second > "$T/token"
+	REDLOCK_NODES="unix://$T/2.sock" redlock acquire -k third --owner root@web2:7 > "$T/token"
+	run -0 redlock doctor "${PATIENT[@]}"
+	[ "$(grep -c 'with other nodes' <<< "$output")" = 2 ]
+	[[ "$output" == *"'third' is held by root@web2:7 with other nodes (1 node, list "* ]]
+	# as a user who may not scan: silent
+	for i in 1 2 3; do node $i acl setuser default -scan > "$T/set"; done
+	run -0 redlock doctor --json "${PATIENT[@]}"
+	json '[.findings[] | select(.id == "other-nodes")] == []'
+	for i in 1 2 3; do node $i acl setuser default +scan > "$T/set"; node $i flushall > "$T/set"; eventually admitted $i; done
+	# a step of one node
+	REDLOCK_NODES="$REDLOCK_NODES unix://$T/4.sock" redlock acquire -k job > "$T/token"
+	redlock acquire -k other > "$T/token"
+	finds 0 '' other-nodes note
+	is_like "$WORDS" "'job' is held by * with other nodes (4 nodes, list *): safe while hosts change from one of these lists to the other"
+}
+
+@test "broken: one server under two databases; not without the right to see it" {
+	nodes=$REDLOCK_NODES
+	REDLOCK_NODES=${nodes//.sock/.sock?db=3} run redlock run -n -k job true
+	for i in 1 3; do node $i -n 3 del '{redlock}:node' > "$T/set"; done
+	node 1 -n 3 set '{redlock}:node' 'of a server that has restarted since' > "$T/set"
+	finds 0 2 other-database warning
+	[ "$WORDS" = 'its database 3 is a node of other clients: they do not see these locks' ]
+	is_like "$FIX" "*redis-cli -n 3 DEL {redlock}:node"
+	[ "$(node 2 -n 0 get '{redlock}:node' | wc -l)" = 1 ]
+	REDLOCK_NODES="unix://$T/2.sock?db=3" run redlock doctor --json "${PATIENT[@]}"
+	json '.findings[] | select(.id == "other-database") | .words == "its database 0 is a node of other clients: they do not see these locks"'
+	node 2 acl setuser default -select > "$T/set"
+	sound
+	node 2 acl setuser default +select > "$T/set"
+	node 2 -n 3 del '{redlock}:node' > "$T/set"
+	node 2 -n 3 set x 1 > "$T/set"
+	sound
+}
+
+@test "a refusal that no database asked for is not in the server's log of refusals" {
+	node 2 acl setuser default -select > "$T/set"
+	node 2 acl log reset > "$T/set"
+	sound
+	[ "$(node 2 acl log)" = '' ]
+}
+
 @test "broken: a user for some keys with rights on redlock's own keys of all locks" {
 	with_user 1 +@all resetkeys '~app-*' '~redlock:*' '~{redlock}:node'
 	finds 0 1 other-tenants warning --key-format app-%s

@@ -702,7 +702,7 @@ void fuzz_info(const uint8_t *data, size_t len)
 
 		server_info_read(&p->info, (const char *)b.at, (size_t)(b.end - b.at));
 		p->informed = p->rights = p->fsync = p->clients_max = p->marker = a;
-		p->own_keys = a;
+		p->own_keys = p->databases = a;
 		for (int n = 0; n < TRIALS; n++)
 			p->trial[n] = a;
 		if (kind & 32)

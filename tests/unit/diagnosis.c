@@ -1162,6 +1162,74 @@ TEST(doctor_lasting_keys)
 	EXPECT_SILENCE();
 }
 
+TEST(doctor_databases_of_a_server)
+{
+	be_sound(3);
+	facts[1].databases = said("0");
+	EXPECT_SILENCE();
+	facts[1].databases = said("0 12");
+	EXPECT(1, "other-database", WARNING,
+		"its database 12 is a node of other clients: they do not see these locks",
+		"name the same nodes on all hosts, with their databases; if no client uses that "
+		"one: redis-cli -n 12 DEL {redlock}:node");
+	settings.nodes.node[1].db = 12;
+	EXPECT(1, "other-database", WARNING,
+		"its database 0 is a node of other clients: they do not see these locks",
+		"name the same nodes on all hosts, with their databases; if no client uses that "
+		"one: redis-cli -n 0 DEL {redlock}:node");
+	facts[1].databases = said("12");
+	EXPECT_SILENCE();
+	facts[1].databases = said("x  y");
+	EXPECT_SILENCE();
+	facts[1].databases = reply_absent(REASON_NOPERM, "NOPERM");
+	EXPECT_SILENCE();
+}
+
+static void meet(int node, const char *name, int nodes, bool is_unsafe)
+{
+	struct other_list *o = &facts[node].other[facts[node].others++];
+
+	*o = (struct other_list){.list = {.nodes = nodes, .is_other = true, .is_unsafe = is_unsafe},
+		.key = "k",
+		.owner = "me@web1:42"};
+	snprintf(o->list.name, sizeof(o->list.name), "%s", name);
+}
+
+TEST(doctor_holders_with_other_nodes)
+{
+	char want[400], here[FINGERPRINT_NAME_MAX], mine[FINGERPRINT_MAX];
+
+	be_sound(3);
+	node_list_fingerprint(mine, &settings.nodes);
+	fingerprint_name(here, mine, strlen(mine));
+	meet(1, "3fa9c1d2", 5, true);
+	snprintf(want, sizeof(want),
+		"'k' is held by me@web1:42 with other nodes (5 nodes, list 3fa9c1d2; here 3 nodes, "
+		"list %s): two clients could have one lock at once",
+		here);
+	EXPECT(-1, "other-nodes", WARNING, want,
+		"name the same nodes on all hosts: 'redlock config' prints a host's list and its "
+		"name");
+	/* The same list on another node is the same finding; each further list is one more. */
+	meet(2, "3fa9c1d2", 5, true);
+	judge();
+	CHECK_INT(diagnosis.count, 1);
+	meet(2, "77b0e412", 1, true);
+	judge();
+	CHECK_INT(diagnosis.count, 2);
+	CHECK_INT(diagnosis.with[SEVERITY_WARNING], 2);
+	/* One node more: a step that is safe. */
+	be_sound(3);
+	meet(0, "3fa9c1d2", 4, false);
+	snprintf(want, sizeof(want),
+		"'k' is held by me@web1:42 with other nodes (4 nodes, list 3fa9c1d2; here 3 nodes, "
+		"list %s): safe while hosts change from one of these lists to the other",
+		here);
+	EXPECT(-1, "other-nodes", NOTE, want,
+		"name the same nodes on all hosts: 'redlock config' prints a host's list and its "
+		"name");
+}
+
 TEST(doctor_certificates)
 {
 	const usec day = 24 * 3600 * USEC_SEC, wall = 20000 * day;

@@ -448,7 +448,7 @@ int client_step(struct client *c)
 			"~" GUARD_KEY " if the user has some keys only");
 	}
 	alarm_outage(c);
-	if (lock_is_pausing(lock) && clock_now() >= c->message_at) {
+	if (lock_is_pausing(lock) && clock_now() >= c->message_at && client_is_open(c)) {
 		show_waiting(c);
 		c->message_at =
 			clock_now() + (c->is_live ? FIRST_MESSAGE_AFTER : c->message_interval);

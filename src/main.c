@@ -35,6 +35,32 @@ static void guard_standard_streams(void)
 			(void)open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+/* True if the variable `entry` is one of redlock's, and environ has it before `end`, too. */
+static bool is_repeated(const char *entry, char *const *end)
+{
+	size_t name_len = strcspn(entry, "=");
+
+	if (strncmp(entry, "REDLOCK_", strlen("REDLOCK_")) != 0)
+		return false;
+	for (char *const *other = environ; other < end; other++)
+		if (strncmp(*other, entry, name_len) == 0 && (*other)[name_len] == entry[name_len])
+			return true;
+	return false;
+}
+
+/* A caller may pass one variable twice. redlock, as getenv(3), Python, Perl and sudo, reads the
+ * first one, and setenv(3) replaces that one only: bash and dash read the last one, and so would
+ * see another lock's token. Other variables are the command's affair, and it gets them all. */
+static void drop_repeated_variables(void)
+{
+	char **end = environ;
+
+	for (char **next = environ; *next; next++)
+		if (!is_repeated(*next, end))
+			*end++ = *next;
+	*end = NULL;
+}
+
 static int dispatch(const struct command_row *row, struct settings *s)
 {
 	const char *unexpected = s->operands[0];
@@ -192,6 +218,7 @@ int main(int argc, char *argv[])
 
 	(void)argc;
 	guard_standard_streams();
+	drop_repeated_variables();
 	title_init(argv);
 	signals_ignore_limit();
 	/* Our memory has the nodes' passwords: write no core dump, whichever signal kills

@@ -93,6 +93,32 @@ start_nodes() {
 	[ "$status" -eq 0 ]
 }
 
+@test "a variable that the caller passes twice: redlock and every command see the first one, with redlock's value" {
+	# with_twice NAME COMMAND...: the environment has REDLOCK_NAME=first, and =last after everything else.
+	cat > "$T/with_twice" <<- 'EOF'
+		import ctypes, os, sys
+		def strings(words): return (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words), None)
+		name, command = "REDLOCK_" + sys.argv[1], sys.argv[2:]
+		rest = [f"{n}={v}" for n, v in os.environ.items() if n != name]
+		ctypes.CDLL(None).execve(os.fsencode(command[0]), strings(command),
+			strings([f"{name}_2=longer", f"{name}=first", "OTHER=1", *rest, "OTHER=2", f"{name}=last", f"{name}=last"]))
+		sys.exit("execve failed")
+	EOF
+	with_twice() { python3 "$T/with_twice" "$1" "$REDLOCK_BUILD/redlock" "${@:2}"; }
+	for shell in bash sh; do
+		# shellcheck disable=SC2016
+		run -0 with_twice TOKEN run -k job -- $shell -c '"$0" check -k job --token "$REDLOCK_TOKEN"' "$REDLOCK_BUILD/redlock"
+	done
+	run -0 with_twice TOKEN run -k job -- env
+	[ "$(grep -c '^REDLOCK_TOKEN=' <<< "$output")" -eq 1 ]
+	grep -qx REDLOCK_TOKEN_2=longer <<< "$output"
+	[ "$(grep -c '^OTHER=' <<< "$output")" -eq 2 ]
+	# a setting
+	# shellcheck disable=SC2016
+	run -0 with_twice OWNER run -k job -- bash -c 'echo "$REDLOCK_OWNER"; "$0" status job' "$REDLOCK_BUILD/redlock"
+	[[ "$output" == *$'\nfirst\n'*"'job' is held by first since"* && "$output" != *last* ]]
+}
+
 @test "-c runs a string with the shell" {
 	SHELL=/bin/sh run --separate-stderr redlock run -k job -c 'echo $((1 + 1)); exit 3'
 	[ "$status" -eq 3 ]

@@ -13,6 +13,7 @@
 #include "file/file.h"
 #include "net/resolve.h"
 #include "net/tls.h"
+#include "proc/probe.h"
 #include "proc/signals.h"
 #include "proc/title.h"
 
@@ -216,7 +217,6 @@ int main(int argc, char *argv[])
 	static struct settings settings = {.command = COMMAND_ACQUIRE};
 	int status;
 
-	(void)argc;
 	guard_standard_streams();
 	drop_repeated_variables();
 	title_init(argv);
@@ -224,6 +224,8 @@ int main(int argc, char *argv[])
 	/* Our memory has the nodes' passwords: write no core dump, whichever signal kills
 	 * redlock. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
+	if (argc > 2)
+		probe_continue(argv);
 	resolve_without_plugins();
 	status = start(argv, &settings);
 	/* After any failure, a script that evaluates the output must not continue as if it had the

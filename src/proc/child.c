@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,21 +35,23 @@ static void redirect_pids(pid_t main_pid)
 	}
 }
 
-static void write_pids(pid_t pid)
+static void write_number(char to[12], int number)
 {
 	char digits[12];
 	int n = 0;
 
 	do
-		digits[n++] = (char)('0' + pid % 10);
-	while ((pid /= 10) > 0);
-	for (int i = 0; i < PID_NAMES; i++) {
-		char *to = pid_variables[i] + strlen(pid_names[i]) + 1;
+		digits[n++] = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	while (n > 0)
+		*to++ = digits[--n];
+	*to = '\0';
+}
 
-		for (int at = n; at > 0;)
-			*to++ = digits[--at];
-		*to = '\0';
-	}
+static void write_pids(pid_t pid)
+{
+	for (int i = 0; i < PID_NAMES; i++)
+		write_number(pid_variables[i] + strlen(pid_names[i]) + 1, pid);
 }
 
 /* Returns the errno of exec. POSIX requires execvp() to run a file of unknown format as a script of
@@ -133,4 +137,35 @@ int child_become(char *const argv[], const struct signals *signals)
 {
 	signals_restore(signals);
 	return exec_command(argv);
+}
+
+/* The dynamic loader that the program file names, or NULL if it is linked statically. */
+static const char *find_loader(void)
+{
+	const ElfW(Phdr) *row = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	unsigned long left = row ? getauxval(AT_PHNUM) : 0;
+	ElfW(Addr) base = 0;
+
+	/* PT_PHDR comes before PT_INTERP. */
+	for (; left > 0; left--, row++)
+		if (row->p_type == PT_PHDR)
+			base = (ElfW(Addr))row - row->p_vaddr;
+		else if (row->p_type == PT_INTERP)
+			return (const char *)(base + row->p_vaddr);
+	return NULL;
+}
+
+void child_exec_under_loader(const char *name, int fd)
+{
+	const char *loader = find_loader();
+	char program[] = "/proc/self/fd/XXXXXXXXXXX", number[12];
+	int opened = loader ? open("/proc/self/exe", O_RDONLY) : -1;
+
+	if (opened < 0)
+		return;
+	write_number(strchr(program, 'X'), opened);
+	write_number(number, fd);
+	(void)fcntl(fd, F_SETFD, 0);
+	execv(loader, (char *const[]){(char *)name, program, (char *)name, number, NULL});
+	close(opened);
 }

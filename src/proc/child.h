@@ -3,6 +3,7 @@
  *
  * child_start() runs the command as a child of the caller, which reaps it with waitpid(2);
  * child_become() replaces redlock by the command. Both return an errno and print nothing.
+ * child_exec_under_loader() replaces a process by redlock, under another program file.
  */
 #ifndef PROC_CHILD_H
 #define PROC_CHILD_H
@@ -31,5 +32,12 @@ int child_start(char *const argv[], const struct signals *signals, pid_t main_pi
 /* Replaces this process by the command, with the signal mask and dispositions that redlock found at
  * its start. Returns the errno of exec. */
 int child_become(char *const argv[], const struct signals *signals);
+
+/*
+ * Executes redlock once more, with the words NAME and FD: the process keeps this descriptor, and
+ * its program file is the dynamic loader then. Returns if that fails, as for a static program.
+ * Async-signal-safe.
+ */
+void child_exec_under_loader(const char *name, int fd);
 
 #endif

@@ -1,14 +1,19 @@
 #include "proc/probe.h"
 
 #include "base/alarm.h"
+#include "proc/child.h"
 #include "proc/inherited.h"
 #include "proc/title.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define NAME "rl-probe"
 
 /* A sender that signals one process after the other, or redlock and then its group, needs up to
  * this time from redlock to the probe, ... */
@@ -59,6 +64,23 @@ _Noreturn static void report_signals(int fd, struct signals *all)
 	_exit(0);
 }
 
+void probe_continue(char *const argv[])
+{
+	struct signals all;
+	char ignored;
+	int fd;
+
+	if (strcmp(argv[1], NAME) != 0 || !argv[2])
+		return;
+	fd = atoi(argv[2]);
+	if ((recv(fd, &ignored, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno != EAGAIN) ||
+		signals_open_all(&all) < 0)
+		return;
+	title_set(NAME);
+	inherited_keep_only((const int[]){fd, all.fd}, 2);
+	report_signals(fd, &all);
+}
+
 /* The kernel kills the process when its parent ends. */
 static void follow_parent(pid_t parent)
 {
@@ -85,12 +107,14 @@ _Noreturn static void start_probe(int fd, pid_t redlock)
 	if (signals_open_all(&all) < 0)
 		_exit(1);
 	/* `killall redlock` must not reach the probe: the command does not get that signal. */
-	title_set("rl-probe");
+	title_set(NAME);
 	inherited_keep_only((const int[]){fd, all.fd}, 2);
 	inherited_drop_stderr();
 	pid = fork();
 	if (pid == 0) {
 		follow_parent(parent);
+		/* `killall /usr/bin/redlock` must not reach it either. */
+		child_exec_under_loader(NAME, fd);
 		report_signals(fd, &all);
 	}
 	close(fd);

@@ -7,11 +7,13 @@
  *     probe_mark()     for all signals that main has read
  *     probe_close()    when the command has ended
  *
- * The probe blocks every signal, and reports each one with its sender. It is no child of main, but
- * of main's child, as far from main as the command is: some senders signal a process and its
- * children. After a signal that would have ended it, the probe ends, and its parent with it,
- * because some CI systems signal each process in turn, and wait for its end; main then makes
- * another one.
+ * The probe blocks every signal, and reports each one with its sender. It has another name than
+ * redlock and, unless redlock is linked statically, another program file, so that senders that
+ * select processes by one of them do not reach it: such a signal does not reach the command. It is
+ * no child of main, but of main's child, as far from main as the command is: some senders signal a
+ * process and its children. After a signal that would have ended it, the probe ends, and its parent
+ * with it, because some CI systems signal each process in turn, and wait for its end; main then
+ * makes another one.
  *
  * No function reports errors: without a probe, probe_mark() marks nothing. A struct probe of zeros
  * has no process.
@@ -41,6 +43,10 @@ struct probe {
 	unsigned count; /* the newest reports are kept */
 	struct probe_report reports[PROBE_SIGNALS];
 };
+
+/* main calls it with its argv, of two words or more. Does not return in a process that redlock has
+ * executed as the probe. */
+void probe_continue(char *const argv[]);
 
 /* Call it after supervisor_detach(). The extender thread may run. */
 void probe_open(struct probe *p);

@@ -166,6 +166,14 @@ def late(group, probe):
     trace(17)
 
 
+# The probe has another program file soon after it was made.
+def by_file(main):
+    own = os.stat(f"/proc/{main}/exe")
+    same = lambda pid: os.path.samestat(os.stat(f"/proc/{pid}/exe"), own)
+    eventually(lambda: not same(probe_of(main)[0]))
+    return [pid for pid in family(main) if same(pid)]
+
+
 def twice(send, pid):
     send(pid, TERM)
     time.sleep(0.1)  # as long as the limit for one sender's signals to redlock and its group
@@ -193,6 +201,8 @@ WAYS = {
     "each": (("15x1",), lambda t: t.by_program(lambda first, main: each(sorted(family(main)), TERM))),
     "each-backwards": (("15x1",), lambda t: t.by_program(lambda first, main: each(sorted(family(main), reverse=True), TERM))),
     "by-name": (("15x1",), lambda t: t.by_program(lambda first, main: each(named(family(main), "redlock"), TERM))),
+    "by-file": (("15x1",), lambda t: t.by_program(lambda first, main: each(by_file(main), TERM))),
+    "by-file-twice": (("15x2",), lambda t: t.by_program(lambda first, main: twice(lambda pid, number: each(by_file(pid), number), main))),
     "other-group": (("15x1",), lambda t: t.by_program(lambda first, main: os.killpg(first, TERM))),
     "under-shell": (("15x1",), lambda t: t.by_program(lambda first, main: os.killpg(first, TERM))),
     "under-trap": (("15x1",), lambda t: t.by_program(lambda first, main: os.killpg(first, TERM))),

@@ -44,6 +44,10 @@ has_probe() { pgrep -P "$1" -x rl-probe > "$T/parent" && pgrep -P "$(cat "$T/par
 	heard_once redlock redlock-twice by-name children
 }
 
+@test "a signal to all processes of redlock's program file, as by killall FILE: the command gets it once, two of them twice" {
+	heard_once by-file by-file-twice
+}
+
 @test "a signal to each process in turn, as systemd and CI systems send it: the command gets it once" {
 	heard_once each each-backwards
 }

@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,11 +51,17 @@ bool utf8_is_control(unsigned code)
 	return is_in;
 }
 
-/* The log of a CI system is a terminal, too: in the log of GitHub Actions, "##[" begins a command,
- * wherever it is in a line. */
+/* The log of a CI system is a terminal, too: "##[" (GitHub Actions), "##vso[" (Azure Pipelines) and
+ * "##teamcity[" begin a command, wherever they are in a line. */
 static bool is_log_command(const unsigned char *s, size_t len)
 {
-	return len >= 3 && memcmp(s, "##[", 3) == 0;
+	size_t at = 2;
+
+	if (len <= at || memcmp(s, "##", at) != 0)
+		return false;
+	while (at < len - 1 && isalpha(s[at]))
+		at++;
+	return s[at] == '[';
 }
 
 size_t utf8_printable(const unsigned char *s, size_t len)

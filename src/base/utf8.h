@@ -21,7 +21,7 @@ size_t utf8_decode(const unsigned char *s, size_t len, unsigned *code);
 bool utf8_is_control(unsigned code);
 
 /* Returns the length of the character at s if a terminal and the log of a CI system can show it: a
- * valid character, no control, and not the beginning of "##[". Else returns 0. */
+ * valid character, no control, and not the beginning of "##[" or "##word[". Else returns 0. */
 size_t utf8_printable(const unsigned char *s, size_t len);
 
 /*

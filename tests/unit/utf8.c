@@ -34,7 +34,8 @@ TEST(escape_keeps_printable_text)
 			"e \xe2\x82\xac \xf0\x9f\x94\x92"},
 		/* a command of a CI system's log */
 		{"##[error]x ###[a", "\\x23#[error]x #\\x23#[a"},
-		{"# ## #[ ##", "# ## #[ ##"},
+		{"##vso[a ##teamcity[b", "\\x23#vso[a \\x23#teamcity[b"},
+		{"# ## #[ #vso[ ##a b[ ##a ##", "# ## #[ #vso[ ##a b[ ##a ##"},
 		{"\xc2\xa0", "\xc2\xa0"},
 		{"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
 		/* C1 controls: 0x9b starts an escape sequence */

@@ -234,6 +234,7 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 	c->pending_count = c->logins = 0;
 	c->held_from = SIZE_MAX;
 	c->deletion = NULL;
+	c->is_beside = false;
 	c->resp.page = NULL;
 	c->resp.is_whole = false;
 }
@@ -398,10 +399,7 @@ static bool peer_address(const struct conn *c, struct sockaddr_storage *address)
 
 static bool may_be_replica(const struct conn *c)
 {
-	struct sockaddr_storage address;
-
-	return c->addresses->is_name && peer_address(c, &address) &&
-	       addresses_are_several(c->addresses, address.ss_family);
+	return c->addresses->is_name && (c->is_beside || addresses_are_several(c->addresses));
 }
 
 static bool append_login(struct conn *c)
@@ -421,6 +419,8 @@ static bool append_login(struct conn *c)
 	}
 	if (ok && may_be_replica(c))
 		ok = append_login_command(c, LOGIN_ROLE, "INFO", "replication", NULL);
+	if (ok && c->is_beside)
+		ok = append_login_command(c, LOGIN_ID, "INFO", "server", NULL);
 	explicit_bzero(read, sizeof(read));
 	return ok;
 }
@@ -565,6 +565,15 @@ void conn_open(struct conn *c)
 		connect_to_all(c);
 }
 
+void conn_open_beside(struct conn *c, int address)
+{
+	drop(c);
+	c->opened_at = clock_now();
+	c->next_address = address;
+	c->addresses_left = 1;
+	connect_next(c);
+}
+
 static void finish_resolving(struct conn *c)
 {
 	addresses_take(c->addresses);
@@ -603,7 +612,7 @@ static void leave_replica(struct conn *c, const struct reply *why)
 {
 	bool was_talking = c->state == CONN_UP;
 
-	c->addresses->is_stale = true;
+	c->addresses->is_stale |= !c->is_beside;
 	drop(c);
 	c->failure = *why;
 	c->next_address += was_talking;
@@ -689,8 +698,7 @@ static bool is_half_read(const struct conn *c, int before, size_t sent)
 	       unread(c->fd) - before < counted(c->out, sent);
 }
 
-/* The reply may be a vote, or put the client into a queue. */
-static bool needs_name(enum op op)
+bool conn_may_vote(enum op op)
 {
 	return op == OP_ACQUIRE || op == OP_EXTEND || op == OP_REPAIR || op == OP_FENCE ||
 	       op == OP_JOIN || op == OP_LOOK;
@@ -726,7 +734,7 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	size_t queued = c->out_len;
 	bool is_backed = r->by_digest && op_releases(r->op);
 
-	if (needs_name(r->op))
+	if (conn_may_vote(r->op))
 		addresses_renew(c->addresses, c->node);
 	if (c->pending_count == CONN_PENDING_MAX ||
 		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) ||
@@ -773,7 +781,7 @@ short conn_wants(const struct conn *c)
 static bool awaits_name(const struct conn *c)
 {
 	return c->state == CONN_UP && c->pending_count > 0 && c->logins == 0 &&
-	       needs_name(c->pending[0].op) && clock_now() < addresses_due(c->addresses);
+	       conn_may_vote(c->pending[0].op) && clock_now() < addresses_due(c->addresses);
 }
 
 usec conn_due(const struct conn *c)
@@ -991,7 +999,7 @@ static void take_login_reply(struct conn *c)
 	const struct reply replica = reply_absent(REASON_READONLY, NULL);
 
 	while (is_talking(c) && c->logins > 0 && !c->is_refused && take_reply(c)) {
-		bool is_role = c->pending[0].login == LOGIN_ROLE;
+		bool is_role = c->pending[0].login >= LOGIN_ROLE;
 
 		if (is_role && is_replica(&c->resp)) {
 			leave_replica(c, &replica);

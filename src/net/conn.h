@@ -70,6 +70,7 @@ struct pending {
 		LOGIN_AUTH,
 		LOGIN_SELECT,
 		LOGIN_ROLE, /* INFO: is the server a replica? */
+		LOGIN_ID, /* INFO: which server is it? */
 	} login;
 	bool is_early; /* sent before AUTH and SELECT were answered */
 	bool is_push; /* no request: a message arrived (conn.push) */
@@ -88,6 +89,7 @@ struct conn {
 	const struct node *node;
 	struct addresses *addresses;
 	int next_address, addresses_left; /* next_address: where to begin the next time */
+	bool is_beside; /* of net/others.c */
 	usec opened_at, next_at; /* OPENING: when to try the next address; NEVER: there is none */
 
 	enum conn_state state;
@@ -130,6 +132,9 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 /* Starts to connect, without waiting. Any state may follow; in DOWN, `failure` is set. */
 void conn_open(struct conn *c);
 
+/* The same for one address alone, without a lookup, to ask for role and run id: net/others.c. */
+void conn_open_beside(struct conn *c, int address);
+
 /* Returns the reason to report if connecting takes too long: the missing step. */
 enum reason conn_late_reason(const struct conn *c);
 
@@ -139,6 +144,9 @@ enum reason conn_late_reason(const struct conn *c);
  * the number of the database. KeyDB closes the connection if the request has more than ten words;
  * and only a plain key can be deleted again. */
 bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure);
+
+/* The reply may be a vote, or put the client into a queue. */
+bool conn_may_vote(enum op op);
 
 /* Queues one request after the earlier ones and writes as much as the socket takes, unless
  * r->is_followed. With r->watches, the connection is switched to RESP3, and reply.is_watched tells

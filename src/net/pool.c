@@ -23,6 +23,7 @@ int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struc
 	resolve_nodes(nodes, timeout, p->addresses);
 	for (int i = 0; i < p->count; i++) {
 		p->reported[i] = CONN_DOWN;
+		p->others[i] = NULL;
 		conn_init(&p->conn[i], &nodes->node[i], &p->addresses[i]);
 	}
 	return 0;
@@ -31,6 +32,7 @@ int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struc
 void pool_open(struct pool *p, int node)
 {
 	conn_open(&p->conn[node]);
+	p->others[node] = others_look(p->others[node], &p->conn[node], true);
 	p->reported[node] = CONN_OPENING;
 }
 
@@ -57,6 +59,15 @@ static bool link_changed(struct pool *p, int i, struct event *ev)
 	return true;
 }
 
+/* If another address of the name is that of another master, the node has no vote. The next vote
+ * needs a new look. */
+static void judge(struct pool *p, int i)
+{
+	if (others_judge(p->others[i], p->reply.run_id))
+		p->reply = reply_absent(REASON_SEVERAL, NULL);
+	p->others[i] = others_look(p->others[i], &p->conn[i], false);
+}
+
 static bool take_reply(struct pool *p, int i, struct event *ev)
 {
 	struct pending request;
@@ -64,6 +75,8 @@ static bool take_reply(struct pool *p, int i, struct event *ev)
 	if (p->reported[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->reply))
 		return false;
 	p->was_refused |= p->reply.changed_nothing;
+	if (conn_may_vote(request.op))
+		judge(p, i);
 	ev->kind = request.is_push ? EV_WAKE : EV_REPLY;
 	ev->node = i;
 	ev->op = request.op;
@@ -92,19 +105,26 @@ static bool find_event(struct pool *p, struct event *ev)
  * arrived on any connection, or is due there. */
 static bool look(struct pool *p, usec now, usec until, int wake_fd)
 {
-	struct pollfd fds[2 * NODES_MAX + 2];
-	nfds_t count = (nfds_t)p->count + 2;
+	struct pollfd fds[3 * NODES_MAX + 2];
+	nfds_t count = (nfds_t)p->count + 2, others[NODES_MAX];
 	bool is_quiet = true;
 	usec in;
 
 	for (int i = 0; i < p->count; i++) {
 		fds[i] = (struct pollfd){.fd = p->conn[i].fd, .events = conn_wants(&p->conn[i])};
 		until = usec_min(until, conn_due(&p->conn[i]));
+		until = usec_min(until, others_due(p->others[i]));
 	}
-	for (int i = 0; i < p->count; i++)
+	for (int i = 0; i < p->count; i++) {
+		const struct pollfd beside = others_poll(p->others[i]);
+
+		others[i] = 0;
+		if (beside.fd >= 0)
+			fds[others[i] = count++] = beside;
 		if (conn_lookup(&p->conn[i]) >= 0)
 			fds[count++] =
 				(struct pollfd){.fd = conn_lookup(&p->conn[i]), .events = POLLIN};
+	}
 	fds[p->count] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
 	fds[p->count + 1] = (struct pollfd){.fd = -1, .events = POLLIN};
 	in = until == NEVER ? NEVER : usec_max(until - now, 0);
@@ -114,13 +134,16 @@ static bool look(struct pool *p, usec now, usec until, int wake_fd)
 	}
 	if (alarm_wait(fds, count, in) < 0)
 		return false;
-	for (int i = 0; i < p->count; i++)
+	for (int i = 0; i < p->count; i++) {
+		if (others[i] && (fds[others[i]].revents || others_due(p->others[i]) <= now))
+			others_handle(p->others[i], fds[others[i]].revents);
 		if (fds[i].revents || conn_due(&p->conn[i]) <= now) {
 			conn_handle(&p->conn[i], fds[i].revents);
 			is_quiet = false;
 		} else if (conn_lookup(&p->conn[i]) >= 0) {
 			conn_handle(&p->conn[i], 0);
 		}
+	}
 	p->woken = fds[p->count].revents != 0;
 	return is_quiet;
 }
@@ -154,4 +177,6 @@ void pool_close(struct pool *p)
 	close(p->alarm);
 	for (int i = 0; i < p->count; i++)
 		conn_close(&p->conn[i]);
+	for (int i = 0; i < p->count; i++)
+		others_free(p->others[i]);
 }

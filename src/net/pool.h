@@ -6,19 +6,22 @@
  *     pool_next()                             waits for the next event
  *     pool_close()
  *
- * Connection i leads to node i of the list. The pool owns connections and addresses; the list of
- * nodes is the caller's. An error of a connection is an event, not an error of a function.
+ * Connection i leads to node i of the list; beside it, other addresses of the node's name are
+ * looked at (net/others.h). The pool owns connections and addresses; the list of nodes is the
+ * caller's. An error of a connection is an event, not an error of a function.
  */
 #ifndef NET_POOL_H
 #define NET_POOL_H
 
 #include "lock/lock.h"
 #include "net/conn.h"
+#include "net/others.h"
 
 struct pool {
 	int count; /* connections: one for each node */
 	struct addresses addresses[NODES_MAX];
 	struct conn conn[NODES_MAX];
+	struct others *others[NODES_MAX]; /* NULL: the name has one address of a family */
 	enum conn_state reported[NODES_MAX]; /* the state in the last event */
 	int alarm; /* for long waits */
 	int next; /* the connection to look at first, so that all are served in turn */

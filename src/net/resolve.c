@@ -335,13 +335,13 @@ bool addresses_have(const struct addresses *a, const struct sockaddr_storage *ad
 	return false;
 }
 
-bool addresses_are_several(const struct addresses *a, int family)
+bool addresses_are_several(const struct addresses *a)
 {
-	int count = 0;
+	int count[] = {0, 0};
 
 	for (int i = 0; i < a->count; i++)
-		count += a->address[i].ss_family == family;
-	return count > 1;
+		count[a->address[i].ss_family == AF_INET6]++;
+	return count[0] > 1 || count[1] > 1;
 }
 
 bool addresses_overlap(const struct addresses *a, const struct addresses *b)

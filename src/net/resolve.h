@@ -82,8 +82,8 @@ int addresses_wait(const struct addresses *a);
 /* Is this one of the addresses? */
 bool addresses_have(const struct addresses *a, const struct sockaddr_storage *address);
 
-/* Are there several addresses of that family? They may be those of several servers. */
-bool addresses_are_several(const struct addresses *a, int family);
+/* Are there several addresses of one family? They may be those of several servers. */
+bool addresses_are_several(const struct addresses *a);
 
 /* Abandons the lookup. */
 void addresses_close(struct addresses *a);

@@ -104,10 +104,12 @@ waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
 	is_like "$output" "*done"
 }
 
-@test "a name with the addresses of two masters: all clients ask the same one, in whatever order the addresses come" {
+@test "a name with the addresses of masters that tell no run id: all clients ask the same one, in whatever order the addresses come" {
 	for i in 1 2 3; do
 		server "127.0.1.$i"
 		votes "127.0.1.$i"
+		# they cannot be told apart
+		at "127.0.1.$i" acl setuser default -info > "$T/set"
 	done
 	names 'n1 127.0.1.3 127.0.1.1 127.0.1.2'
 	export REDLOCK_NODES=redis://n1
@@ -119,6 +121,82 @@ waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
 		names "n1$(printf ' 127.0.1.%s' $order)"
 		run -75 in_lab run -n -k job -- echo never
 	done
+	touch "$T/go"
+	ended_with 0
+}
+
+@test "a name with the addresses of two masters, one of which another client cannot reach: no vote, and it is said why" {
+	needs nft
+	for i in 1 2; do
+		server "127.0.1.$i"
+		votes "127.0.1.$i"
+	done
+	names 'n1 127.0.1.1 127.0.1.2'
+	export REDLOCK_NODES=redis://n1 REDLOCK_TTL=3s
+	# group 1 cannot reach the first one
+	lab nft add table inet faults
+	lab nft add chain inet faults out '{ type filter hook output priority 0; }'
+	lab nft add rule inet faults out meta skgid 1 ip daddr 127.0.1.1 tcp dport 6379 reject with tcp reset
+	REDLOCK_UNDER='setpriv --regid 1 --keep-groups' in_lab_background "$T/far" run -k job -- sh -c "echo up; $(waits_for_go)"
+	far=$BG
+	eventually file_has "$T/far" '^up'
+	[ "$(at 127.0.1.1 exists job)$(at 127.0.1.2 exists job)" = 01 ]
+	# A look takes a round trip less than a vote, but nothing waits for it: the lock may be acquired, and is lost then.
+	run in_lab run -k job --node-wait 1s -- sh -c "$(waits_for_go)"
+	[[ $status == 69 || $status == 79 ]]
+	is_like "$output" "*n1:6379 is several servers*"
+	is_gone() { [ "$(at 127.0.1.1 exists job)" = 0 ]; }
+	eventually is_gone
+	[ "$(at 127.0.1.2 exists job)" = 1 ]
+	touch "$T/go"
+	BG=$far ended_with 0
+	# a replica is no rival
+	at 127.0.1.2 replicaof 127.0.1.1 6379 > "$T/set"
+	eventually is_replica 127.0.1.2
+	run -0 in_lab run -n -k job -- echo done
+	is_like "$output" "*done"
+}
+
+@test "a holder whose name gets the address of another master: no vote any more; the majority keeps the lock" {
+	for i in 1 2 3 4; do
+		server "127.0.1.$i"
+		votes "127.0.1.$i"
+	done
+	names 'n1 127.0.1.1' 'n2 127.0.1.2' 'n3 127.0.1.3'
+	export REDLOCK_NODES='redis://n1 redis://n2 redis://n3' REDLOCK_TTL=6s
+	in_lab_background "$T/holder" run -vv -k job -- sh -c "echo up; $(waits_for_go)"
+	eventually file_has "$T/holder" '^up'
+	names 'n1 127.0.1.1 127.0.1.4' 'n2 127.0.1.2' 'n3 127.0.1.3'
+	eventually file_has "$T/holder" 'n1:6379 extend: .*is several servers'
+	# one that does not answer any more says nothing
+	kill -STOP "${SERVER[127.0.1.4]}"
+	before=$(grep -c 'is several servers' "$T/holder")
+	more() { [ "$(grep -c 'is several servers' "$T/holder")" -ge $((before + 3)) ]; }
+	eventually more
+	not grep -q 'n1:6379 extend: yes' <(sed '1,/is several servers/d' "$T/holder")
+	kill -CONT "${SERVER[127.0.1.4]}"
+	# the other one becomes a replica
+	at 127.0.1.4 replicaof 127.0.1.1 6379 > "$T/set"
+	again() { sed '1,/is several servers/d' "$T/holder" | grep -q 'n1:6379 extend: yes'; }
+	eventually again
+	touch "$T/go"
+	ended_with 0
+	for i in 1 2 3; do [ "$(at "127.0.1.$i" exists job)" = 0 ]; done
+}
+
+@test "a name with two addresses of one server is one server" {
+	server 127.0.1.1
+	votes 127.0.1.1
+	at 127.0.1.1 config set bind '127.0.1.1 127.0.1.2' > "$T/set"
+	names 'n1 127.0.1.1 127.0.1.2'
+	export REDLOCK_NODES=redis://n1 REDLOCK_TTL=3s
+	in_lab_background "$T/holder" run -vv -k job -- sh -c "echo up; $(waits_for_go)"
+	eventually file_has "$T/holder" '^up'
+	extended() { [ "$(grep -c 'n1:6379 extend: yes' "$T/holder")" -ge 3 ]; }
+	eventually extended
+	not file_has "$T/holder" 'several'
+	# and it was looked at
+	[ "$(at 127.0.1.1 info commandstats | sed -n 's/^cmdstat_info:calls=\([0-9]*\).*/\1/p')" -ge 6 ]
 	touch "$T/go"
 	ended_with 0
 }

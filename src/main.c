@@ -12,7 +12,6 @@
 #include "cmd/usage.h"
 #include "file/file.h"
 #include "net/resolve.h"
-#include "net/tls.h"
 #include "proc/probe.h"
 #include "proc/signals.h"
 #include "proc/title.h"
@@ -69,27 +68,6 @@ static int dispatch(const struct command_row *row, struct settings *s)
 	if (row->flags & (TAKES_WORDS | TAKES_COMMAND))
 		unexpected = NULL;
 	return unexpected ? usage_unexpected_operand(s, unexpected) : command_run(s);
-}
-
-/* Certificates are part of the settings: report their errors before the first connection. */
-static int prepare_tls(const struct settings *s, struct err *e)
-{
-	const struct node *node = node_list_find_tls(&s->nodes);
-	char shown[200];
-
-	if (!node || s->list || s->command == COMMAND_CONFIG) /* no node is asked */
-		return 0;
-	if (tls_prepare(&s->tls, node, e) < 0)
-		return -1;
-	if (s->tls.insecure)
-		log_say(LOG_ERRORS,
-			"--insecure: certificates are not verified, any server is trusted");
-	if (tls_key_is_exposed(&s->tls)) {
-		utf8_escape(shown, sizeof(shown), s->tls.cert_key, strlen(s->tls.cert_key));
-		log_say(LOG_NORMAL, "all users may read the private key in --cert-key '%s'", shown);
-		log_hint(LOG_NORMAL, "'chmod 600' lets only its owner read it");
-	}
-	return 0;
 }
 
 static int open_log(const char *where, struct err *e)
@@ -162,7 +140,7 @@ static int run_with_options(
 	set_loudness(settings);
 	settings->operands = argv + (operands < 0 ? 2 : operands);
 	if (operands < 0 || settings_finish(settings, &e) < 0 || open_log(settings->log, &e) < 0 ||
-		prepare_tls(settings, &e) < 0) {
+		(!settings_has_session(settings) && setup_tls(settings, &e) < 0)) {
 		if (operands >= 0)
 			hint_at_order(settings, &e);
 		options_blame(settings, setup_file(), &e);

@@ -12,6 +12,7 @@ enum err_kind {
 	ERR_NONE,
 	ERR_USAGE, /* the command line is wrong; nothing was done */
 	ERR_CONFIG, /* a setting is wrong: a URL, a node named twice */
+	ERR_TLS, /* the same: certificates, or there is no OpenSSL */
 	ERR_SYSTEM, /* this machine refused: memory, descriptors, fork */
 	ERR_CANNOT_RUN, /* the command was found, but cannot be executed */
 	ERR_NOT_FOUND, /* the command was not found */

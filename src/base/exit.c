@@ -14,6 +14,7 @@ int status_of(enum err_kind kind)
 	case ERR_USAGE:
 		return STATUS_USAGE;
 	case ERR_CONFIG:
+	case ERR_TLS:
 		return STATUS_CONFIG;
 	case ERR_SYSTEM:
 		return STATUS_INTERNAL;

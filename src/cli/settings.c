@@ -77,6 +77,12 @@ static bool supervises(const struct settings *s)
 	return s->command == COMMAND_RUN || (s->command == COMMAND_HOLD && s->follow > 0);
 }
 
+bool settings_has_session(const struct settings *s)
+{
+	return s->command == COMMAND_RUN || s->command == COMMAND_ACQUIRE ||
+	       s->command == COMMAND_HOLD || s->command == COMMAND_WAIT;
+}
+
 /* Does this command set the TTL of a key? */
 static bool wants_ttl(const struct settings *s)
 {

@@ -174,6 +174,9 @@ const char *settings_check_format(const char *format);
  * token must outlive the settings. */
 int settings_set_token(struct settings *s, const char *token, struct err *e);
 
+/* Does this command open a session, and so load certificates while its connections open? */
+bool settings_has_session(const struct settings *s);
+
 /* The rules that follow from the settings. */
 struct deadline_policy settings_deadline(const struct settings *s);
 struct policy settings_policy(const struct settings *s);

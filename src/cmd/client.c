@@ -6,6 +6,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "base/token.h"
+#include "cli/option.h"
 #include "cmd/print.h"
 #include "cmd/setup.h"
 #include "net/query.h"
@@ -106,7 +107,15 @@ int client_open(
 		return -1;
 	c->session.held = c->outer;
 	c->wake_fd = c->signals.fd;
-	return 0;
+	c->is_live = log_is_live();
+	c->message_at = clock_now() + FIRST_MESSAGE_AFTER;
+	c->message_interval = MESSAGE_INTERVAL;
+	session_start(&c->session);
+	/* OpenSSL is loaded while the connections open. No node has a request yet. */
+	if (setup_tls(s, e) == 0)
+		return 0;
+	options_blame(s, setup_file(), e);
+	return -1;
 }
 
 const char *client_held(char dst[CLIENT_HELD_MAX], const struct client *c, const char *id)
@@ -381,14 +390,6 @@ bool client_is_nested(struct client *c, const struct reply **holder)
 				    count >= policy_quorum(&lock->policy) || is_outer_contested(c));
 }
 
-void client_start(struct client *c)
-{
-	c->is_live = log_is_live();
-	c->message_at = clock_now() + FIRST_MESSAGE_AFTER;
-	c->message_interval = MESSAGE_INTERVAL;
-	session_start(&c->session);
-}
-
 bool client_is_open(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
@@ -461,7 +462,6 @@ int client_acquire(struct client *c)
 {
 	int number = 0;
 
-	client_start(c);
 	while (number == 0 && client_is_open(c))
 		number = client_step(c);
 	log_clear();

@@ -6,7 +6,7 @@
  *
  *     if (client_open(&c, s, pid, argv, &e) < 0)
  *             return client_not_opened(s, &e);
- *     number = client_acquire(&c);          or client_start(), client_is_open(), client_step()
+ *     number = client_acquire(&c);          or client_step() while client_is_open()
  *     if (number > 0)                       a signal: client_release(), then client_die()
  *     if (lock->state != LOCK_HELD)
  *             return client_print_refusal(&c);  releases as well
@@ -55,7 +55,7 @@ struct client {
 const char *client_user(char uid[24]);
 
 /* pid and argv describe the holder in the key's value, unless s->owner is set. Returns -1 with *e;
- * the caller has nothing to close then. */
+ * the caller has nothing to close then. The connections are opening afterwards. */
 int client_open(
 	struct client *c, const struct settings *s, long pid, char *const argv[], struct err *e);
 
@@ -70,12 +70,11 @@ const char *client_held(char dst[CLIENT_HELD_MAX], const struct client *c, const
 _Noreturn void client_die(const struct client *c, int number);
 
 /*
- * Waits for the lock: client_start(), then client_step() while client_is_open(). A step waits for
+ * Waits for the lock: client_step() while client_is_open(). A step waits for
  * one event, and prints the holder now and then. client_step() returns the number of a fatal
  * signal, else 0. Afterwards the lock is held, or refused, or held by an enclosing run
  * (client_is_nested()).
  */
-void client_start(struct client *c);
 bool client_is_open(struct client *c);
 int client_step(struct client *c);
 

@@ -233,7 +233,6 @@ static int acquire(struct hold *h)
 {
 	int number = 0;
 
-	client_start(&h->client);
 	while (number == 0 && client_is_open(&h->client) && !follow_has_ended(&h->follow))
 		number = client_step(&h->client);
 	log_clear();

@@ -153,7 +153,6 @@ static int acquire(struct run *r)
 {
 	int number = 0;
 
-	client_start(&r->client);
 	while (number == 0 && client_is_open(&r->client)) {
 		number = client_step(&r->client);
 		take_over(r);

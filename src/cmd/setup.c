@@ -7,6 +7,7 @@
 #include "cli/option.h"
 #include "cmd/print.h"
 #include "file/file.h"
+#include "net/tls.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -154,6 +155,26 @@ static int read_config(struct settings *s, struct err *e)
 		utf8_escape(shown, sizeof(shown), s->profile, strlen(s->profile)));
 	return err_hint(e, "it is looked for as $XDG_CONFIG_HOME/redlock/config and " SYSTEM_FILE
 			   ", or named with --config FILE");
+}
+
+int setup_tls(const struct settings *s, struct err *e)
+{
+	const struct node *node = node_list_find_tls(&s->nodes);
+	char shown[200];
+
+	if (!node || s->list || s->command == COMMAND_CONFIG) /* no node is asked */
+		return 0;
+	if (tls_prepare(&s->tls, node, e) < 0)
+		return -1;
+	if (s->tls.insecure)
+		log_say(LOG_ERRORS,
+			"--insecure: certificates are not verified, any server is trusted");
+	if (tls_key_is_exposed(&s->tls)) {
+		utf8_escape(shown, sizeof(shown), s->tls.cert_key, strlen(s->tls.cert_key));
+		log_say(LOG_NORMAL, "all users may read the private key in --cert-key '%s'", shown);
+		log_hint(LOG_NORMAL, "'chmod 600' lets only its owner read it");
+	}
+	return 0;
 }
 
 const struct config_file *setup_file(void)

@@ -25,6 +25,9 @@ int setup(struct settings *s, struct err *e);
  * and that other users can read. */
 void setup_warn(const struct settings *s);
 
+/* Loads OpenSSL and the certificates, if a node needs TLS. Returns -1 with *e (ERR_TLS). */
+int setup_tls(const struct settings *s, struct err *e);
+
 /* Returns the configuration file, or NULL if there is none. */
 const struct config_file *setup_file(void);
 

@@ -15,7 +15,7 @@ const char *tls_version(void)
 int tls_prepare(const struct tls_settings *s, const struct node *node, struct err *e)
 {
 	(void)s;
-	return err_set(e, ERR_CONFIG,
+	return err_set(e, ERR_TLS,
 		"node '%.200s' requires TLS, but this redlock was built without TLS (WITH_TLS=no)",
 		node->label);
 }
@@ -266,19 +266,19 @@ static int bad_file(struct err *e, const char *option, const char *what, const c
 
 	utf8_escape(shown, sizeof(shown), path, strlen(path));
 	if (common.wanted_passphrase) {
-		err_set(e, ERR_CONFIG, "%s '%s' has a passphrase, which redlock does not support",
+		err_set(e, ERR_TLS, "%s '%s' has a passphrase, which redlock does not support",
 			option, shown);
 		return err_hint(e, "'openssl pkey -in FILE -out NEW' writes a key without one");
 	}
 	if (ERR_SYSTEM_ERROR(code))
-		return err_set(e, ERR_CONFIG, "cannot read %s '%s': %s", option, shown,
+		return err_set(e, ERR_TLS, "cannot read %s '%s': %s", option, shown,
 			strerror(ERR_GET_REASON(code)));
 	if (ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH)
-		return err_set(e, ERR_CONFIG, "%s '%s' does not match the certificate of --cert",
+		return err_set(e, ERR_TLS, "%s '%s' does not match the certificate of --cert",
 			option, shown);
 	if (is_wrong_content(code) || !text)
-		return err_set(e, ERR_CONFIG, "%s '%s' has no %s in it (PEM)", option, shown, what);
-	return err_set(e, ERR_CONFIG, "cannot use %s '%s': %s", option, shown, text);
+		return err_set(e, ERR_TLS, "%s '%s' has no %s in it (PEM)", option, shown, what);
+	return err_set(e, ERR_TLS, "cannot use %s '%s': %s", option, shown, text);
 }
 
 /* Does the folder have authorities under their hashes, such as "0a1b2c3d.0"? */
@@ -630,9 +630,8 @@ int tls_prepare(const struct tls_settings *s, const struct node *node, struct er
 	const char *why = load();
 
 	if (why) {
-		err_set(e, ERR_CONFIG,
-			"node '%.200s' requires TLS, but OpenSSL cannot be loaded: %s", node->label,
-			why);
+		err_set(e, ERR_TLS, "node '%.200s' requires TLS, but OpenSSL cannot be loaded: %s",
+			node->label, why);
 		return err_hint(e, "install OpenSSL %d (Debian: libssl3)", OPENSSL_SHLIB_VERSION);
 	}
 	/* OpenSSL must not run code when a process of redlock exits, because there are threads and

@@ -30,8 +30,8 @@ struct tls;
 /* Returns "yes" or "no", and the reason or the library's version. */
 const char *tls_version(void);
 
-/* Loads OpenSSL and the files in the settings; an error names that node. Call it once, before the
- * first connection. Returns -1 with *e (ERR_CONFIG). */
+/* Loads OpenSSL and the files in the settings; an error names that node. Call it once, before
+ * tls_open(). Returns -1 with *e (ERR_TLS). */
 int tls_prepare(const struct tls_settings *s, const struct node *node, struct err *e);
 
 /* Were the files changed, and could not be used? The message goes to *e, once for each change. Any

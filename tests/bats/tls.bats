@@ -431,6 +431,15 @@ told() {
 	is_like "$output$stderr" "*cannot agree on TLS (*"
 }
 
+@test "tls: the certificates are read while the connections open" {
+	mkfifo "$T/ca"
+	in_background "$T/out" run -n -k job --cacert "$T/ca" -- true
+	has_socket() { ls -l "/proc/$BG/fd" | grep -q socket:; }
+	eventually has_socket
+	cat "$C/ca.pem" > "$T/ca"
+	ended_with 0
+}
+
 @test "files that cannot be used: 78 and one line; redlock asks for no passphrase" {
 	bad() {
 		local line=$1

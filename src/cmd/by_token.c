@@ -454,6 +454,23 @@ static struct key_list find_lost(struct query *query, const struct settings *s)
 	return lost.count > 0 ? lost : s->keys;
 }
 
+/* Behind a name with several addresses, the first may be that of a replica, which says "gone" about
+ * a key that its master has. A look passes it by. */
+static void find_masters(struct query *query, const struct settings *s)
+{
+	const struct lock_ref lock = lock_of(s, s->token);
+	const struct request *asked[NODES_MAX];
+	struct request look;
+
+	request_script(&look, OP_LOOK, &lock, &(struct request_args){0});
+	for (int i = 0; i < s->nodes.count; i++) {
+		const struct addresses *a = &query->pool.addresses[i];
+
+		asked[i] = a->is_name && a->count > 1 ? &look : NULL;
+	}
+	query_ask(query, asked, s->token, QUERY_UNTIL_DECIDED);
+}
+
 int cmd_by_token(struct settings *s)
 {
 	static struct query query;
@@ -496,6 +513,8 @@ int cmd_by_token(struct settings *s)
 		log_err(&e);
 		return status_of(e.kind);
 	}
+	if (s->command != COMMAND_CHECK)
+		find_masters(&query, s);
 	build_question(&request, s);
 	query_ask_all(&query, &request, s->token, QUERY_UNTIL_DECIDED);
 	status = print_duplicate(&query.tally, &s->nodes);

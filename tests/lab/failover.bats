@@ -201,7 +201,7 @@ waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
 	ended_with 0
 }
 
-@test "a name whose IPv6 address is a replica, and whose IPv4 address is the master: one attempt is enough" {
+@test "a name whose IPv6 address is a replica, and whose IPv4 address is the master: no subcommand asks the replica" {
 	server 127.0.1.1
 	votes 127.0.1.1
 	server ::1 --replicaof 127.0.1.1 6379
@@ -210,6 +210,25 @@ waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
 	run -0 in_lab run -n --ttl 600s --node-timeout 10s --nodes redis://n1 -k job -- echo done
 	is_like "$output" "*done"
 	[ "$(at 127.0.1.1 exists job)" = 0 ]
+	# one that has lost its master, and goes on serving what it has
+	at ::1 replicaof 127.0.9.9 6379 > "$T/set"
+	export REDLOCK_NODES=redis://n1 REDLOCK_NODE_TIMEOUT=10s REDLOCK_TTL=600s
+	token=$(in_lab acquire -k job)
+	[ "$(at ::1 exists job)$(at 127.0.1.1 exists job)" = 01 ]
+	for words in '' job; do
+		run -0 in_lab status $words
+		is_like "$output" "*job* held by*"
+	done
+	for command in check extend release; do
+		run -0 in_lab $command -k job --token "$token"
+	done
+	[ "$(at 127.0.1.1 exists job)" = 0 ]
+	# no lock is held, and the replica has one
+	at ::1 replicaof no one > "$T/set"
+	at ::1 set job "$(printf '9%.0s' {1..40})" > "$T/set"
+	at ::1 replicaof 127.0.9.9 6379 > "$T/set"
+	run -0 in_lab status job
+	is_like "$output" "'job' is free*"
 }
 
 @test "lookups that fail, hang, or find nothing change nothing for a holder; nor does a name with one address more" {

@@ -11,9 +11,19 @@
 -- include parts/fence.lua
 -- include parts/count.lua
 
+-- The reply that says why the node has no vote. A held key is reported all the same, but not by a replica, which
+-- may lag behind its master.
+local no_vote
+local function is_replica()
+	no_vote = guard()
+	return no_vote and no_vote.err
+end
+
 local plain = plain_value()
 if is_others(plain) or is_own(plain) then
-	guard()
+	if is_replica() then
+		return no_vote
+	end
 	if is_own(plain) then
 		note(REPLY_PARTIAL, 1)
 	end
@@ -32,7 +42,9 @@ local err = read_keys()
 if err then
 	return err
 end
-local no_vote = guard()
+if is_replica() then
+	return no_vote
+end
 note(REPLY_FENCE, last_number())
 report_waiters()
 note(REPLY_RANK, count_waiters(queue_key(1)))

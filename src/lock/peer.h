@@ -93,6 +93,15 @@ static inline bool peer_is_late(const struct peer *p)
 	return peer_in_flight(p) && p->late;
 }
 
+/* The request in flight is the first one on a connection that took longer to open than the request
+ * has been in flight: it cannot have a reply yet, and says nothing about the connection. */
+static inline bool peer_is_fresh(const struct peer *p, usec node_timeout, usec now)
+{
+	usec connecting = p->asked_at + node_timeout - p->due;
+
+	return p->asked == OP_ACQUIRE && !p->was_resent && now < p->asked_at + connecting;
+}
+
 /* A connection or a reply is still waited for. */
 static inline bool peer_may_answer(const struct peer *p)
 {

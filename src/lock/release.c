@@ -75,16 +75,19 @@ static bool lacks_record(const struct lock *lock)
 /* A majority has answered that it had the key and deleted it, and the release is all that the other
  * nodes have to read: they carry it out without us. A release on its way is no answer: a connection
  * that breaks now would be opened again. Nor is it enough if a request is unanswered before it: the
- * node may be stopped. */
-static bool can_flush(const struct lock *lock)
+ * node may be stopped; unless it connected so late that it cannot have answered. */
+static bool can_flush(const struct step *s)
 {
+	const struct lock *lock = s->lock;
+
 	if (!lock->releasing.asking || lock->releasing.leave_for > 0 || lacks_record(lock) ||
 		tally_yes(&lock->tally) < policy_quorum(&lock->policy))
 		return false;
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		const struct peer *p = &lock->peer[i];
+		bool is_heard = !p->asked || peer_is_fresh(p, lock->policy.node_timeout, s->now);
 
-		if (p->pending && !(p->link == LINK_UP && p->releasing && !p->asked && !p->late))
+		if (p->pending && !(p->link == LINK_UP && p->releasing && is_heard && !p->late))
 			return false;
 	}
 	return true;
@@ -149,7 +152,7 @@ void release_advance(struct step *s, usec *wake_at)
 			     (p->subscribed || p->was_silent || must_wake_waiters(lock, i));
 	}
 	is_leaving = waiter_leave(s);
-	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && !is_needed && can_flush(lock);
+	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && !is_needed && can_flush(s);
 	if (lock->releasing.is_flushed || (s->is_timeout && s->now >= lock->releasing.until) ||
 		(!is_leaving && !is_needed && !is_end_open(lock) &&
 			(waited_for == 0 ||

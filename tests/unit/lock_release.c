@@ -429,6 +429,34 @@ TEST(a_release_ends_when_a_majority_has_answered)
 
 /* A server that fails to write a message to a closed connection drops a release that it has not
  * read. So the client waits for the node that may send it messages. */
+/* Two of five nodes are twice as far as the others: they connect, and are asked, when the others
+ * grant the lock; the command ends at once. */
+TEST(a_release_does_not_wait_for_nodes_that_connected_late)
+{
+	for (int late = 0; late <= 1; late++) {
+		struct rig r;
+
+		start(&r, 5, 0);
+		pass(&r, 10 * MS);
+		for (int i = 0; i < 3; i++)
+			link_up(&r, i);
+		pass(&r, 10 * MS);
+		link_up(&r, 3);
+		link_up(&r, 4);
+		votes(&r, "YYY..");
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+		CHECK_INT(r.fake[4].last.op, OP_ACQUIRE);
+		/* A node that has not answered in that time may be stopped. */
+		pass(&r, late ? 15 * MS : 5 * MS);
+		let_go(&r);
+		pass(&r, 10 * MS);
+		CHECK_INT(r.fake[4].queued, 2);
+		votes(&r, "YYY..");
+		CHECK_INT(lock_state(&r.lock), late ? LOCK_RELEASING : LOCK_OVER);
+		CHECK_INT(left_behind(&r), 0);
+	}
+}
+
 TEST(a_release_of_a_former_waiter_is_answered_before_the_end)
 {
 	struct rig r;

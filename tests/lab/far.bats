@@ -89,6 +89,16 @@ until_go() {
 	done
 }
 
+no_keys() { [ "$(for i in 1 2 3 4 5; do at "10.9.1.$i" keys 'job*'; done)" = '' ]; }
+
+@test "far: the end does not wait for a minority that is twice as far, and leaves no key there" {
+	know_scripts
+	distances "all $DELAY" "10.9.1.1 $((2 * DELAY))" "10.9.1.2 $((2 * DELAY))"
+	costs 4 2
+	# the TTL is 600 s
+	eventually no_keys
+}
+
 # has_key ADDRESS
 has_key() { [ "$(at "$1" exists "job$TRY")" = 1 ]; }
 

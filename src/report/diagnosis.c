@@ -58,7 +58,7 @@ static void judge_cluster(struct diagnosis *d, int node, const struct node_facts
 
 /* It answers scripts, and closes the connection at other commands: answers that it held back are
  * lost, too. */
-static bool is_proxy(const struct node_facts *p)
+bool diagnosis_is_proxy(const struct node_facts *p)
 {
 	return p->trial[TRIAL_ACQUIRE].vote == VOTE_YES &&
 	       reply_is_absent(&p->informed, REASON_CLOSED);
@@ -500,15 +500,22 @@ static void judge_node(
 		problem_add(d, node, SEVERITY_ERROR, s, &p->info, &p->reached);
 	judge_role(d, node, &p->info);
 	judge_cluster(d, node, p);
-	if (is_proxy(p))
+	if (diagnosis_is_proxy(p) && p->other_run_id[0])
+		finding_add(d, node, SEVERITY_ERROR, "several-servers",
+			"name each server as a node of its own, not the proxy before them",
+			"is several servers behind a proxy: some keys lead to run id %.8s, others "
+			"to "
+			"%.8s",
+			p->trial[TRIAL_ACQUIRE].run_id, p->other_run_id);
+	else if (diagnosis_is_proxy(p))
 		finding_add(d, node, SEVERITY_WARNING, "proxy",
 			"name the server itself: doctor cannot judge it through the proxy, and "
 			"waiters cannot queue",
 			"answers redlock's scripts, and closes the connection at INFO, as "
 			"twemproxy "
 			"does");
-	if (p->reached.vote != VOTE_ABSENT && !is_proxy(p) && !server_info_is_sentinel(&p->info) &&
-		judge_identity(d, node, s, facts))
+	if (p->reached.vote != VOTE_ABSENT && !diagnosis_is_proxy(p) &&
+		!server_info_is_sentinel(&p->info) && judge_identity(d, node, s, facts))
 		judge_server(d, node, s, p);
 }
 

@@ -19,6 +19,9 @@
 void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct node_facts facts[],
 	const struct validity *ours);
 
+/* Does the node answer as twemproxy does? */
+bool diagnosis_is_proxy(const struct node_facts *p);
+
 struct latency {
 	usec min, median, p99;
 };

@@ -59,7 +59,9 @@ struct node_facts {
 	struct reply informed; /* the reply to INFO */
 	struct server_info info;
 	struct reply informed_again; /* the same over a new connection */
-	char other_run_id[INFO_TEXT_MAX]; /* that a new connection reached; "": none */
+	struct reply looked; /* at another key; only behind a proxy */
+	char other_run_id[INFO_TEXT_MAX]; /* that a new connection, or another key, reached; "":
+					     none */
 	struct reply trial[TRIALS];
 	struct reply rights; /* the reply to rights_script */
 	struct reply tracking, caching; /* the replies to CLIENT TRACKING OFF, CLIENT CACHING YES */

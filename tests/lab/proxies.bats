@@ -104,18 +104,35 @@ job_is_on() { [ "$(for i in 1 2 3; do at "127.0.1.$i" exists job; done | paste -
 	ended_with 0
 }
 
-@test "twemproxy: locks work, and doctor says what it is" {
-	for i in 1 2 3; do
-		printf '%s\n' "n$i:" "  listen: 127.0.3.$i:6379" '  redis: true' '  servers:' "   - 127.0.1.$i:6379:1 s$i"
+# twemproxy_start ADDRESSES...: twemproxy at 127.0.3.I shares the keys out to the servers of the Ith ADDRESSES.
+twemproxy_start() {
+	local i=0 addresses address
+	for addresses; do
+		i=$((i + 1))
+		printf '%s\n' "n$i:" "  listen: 127.0.3.$i:6379" '  redis: true' '  servers:'
+		for address in $addresses; do echo "   - $address:6379:1 s${address##*.}"; done
 	done > "$T/twemproxy.yml"
 	nsenter --net="/proc/$THERE/ns/net" nutcracker -c "$T/twemproxy.yml" -a 127.0.0.1 > "$T/twemproxy" 2>&1 3>&- &
 	also_end $!
 	has_lock() { in_lab run -n -k "job$1" -- true; }
 	for i in 1 2 3; do eventually has_lock $i; done
+}
+
+@test "twemproxy: locks work, and doctor says what it is" {
+	twemproxy_start 127.0.1.1 127.0.1.2 127.0.1.3
 	run -0 in_lab status job
 	[ "$output" = "'job' is free" ]
 	run -0 in_lab doctor
 	[[ "$output" == *"warning: answers redlock's scripts, and closes the connection at INFO, as twemproxy does"* ]]
+}
+
+@test "twemproxy: several servers behind one address: doctor reports it" {
+	server 127.0.1.4
+	votes 127.0.1.4
+	twemproxy_start '127.0.1.1 127.0.1.4' 127.0.1.2 127.0.1.3
+	run in_lab doctor
+	[[ "$output" == *"error: is several servers behind a proxy: some keys lead to run id "* ]]
+	[ "$(grep -c 'closes the connection at INFO' <<< "$output")" = 1 ]
 }
 
 @test "a cluster of one shard is a node: doctor agrees with run" {

@@ -449,6 +449,13 @@ TEST(doctor_agrees_with_run_about_proxies_and_clusters)
 		"name the server itself: doctor cannot judge it through the proxy, and waiters "
 		"cannot queue");
 	CHECK(diagnosis.is_usable[1]);
+	snprintf(facts[1].trial[TRIAL_ACQUIRE].run_id, RUN_ID_MAX, "1111222233334444");
+	snprintf(facts[1].other_run_id, sizeof(facts[1].other_run_id), "5555666677778888");
+	EXPECT(1, "several-servers", ERROR,
+		"is several servers behind a proxy: some keys lead to run id 11112222, others to "
+		"55556666",
+		"name each server as a node of its own, not the proxy before them");
+	CHECK(!diagnosis.is_usable[1]);
 }
 
 TEST(doctor_reads_info)

@@ -115,14 +115,15 @@ $HINT
 	eventually grep -q '^redlock: lost' "$T/first" "$T/second"
 	if file_has "$T/first" '^redlock: lost'; then
 		BG=$first
+		ended_with 79
 		is_like "$(< "$T/first")" "*redlock: lost 'deploy': held by second since 2*Z $LISTS
 *$HINT"
 	else
 		BG=$second
+		ended_with 79
 		is_like "$(< "$T/second")" "*redlock: lost 'deploy': held by first since 2*Z with other nodes (3 nodes, list $HERE_LIST; here 3 nodes, list $THERE_LIST)
 *$HINT"
 	fi
-	ended_with 79
 }
 
 @test "a nested run with other nodes is refused at once, with --reentrant, too" {

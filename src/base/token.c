@@ -28,7 +28,7 @@ int token_make(char token[TOKEN_MAX], const char *fingerprint, const char *owner
 {
 	static const char digit[] = "0123456789abcdef";
 	unsigned char random[(TOKEN_ID_LEN - KIND_AT - 1) / 2];
-	char *to = token + KIND_AT + 1, text[OWNER_MAX];
+	char *to = token + KIND_AT + 1;
 
 	if (fill(random, sizeof(random)) < 0)
 		return err_set(e, ERR_SYSTEM, "cannot create a token: no random bits: %s",
@@ -39,10 +39,10 @@ int token_make(char token[TOKEN_MAX], const char *fingerprint, const char *owner
 		*to++ = digit[random[i] & 15];
 	}
 	/* The time has ten digits until the year 2286. */
-	snprintf(text, sizeof(text), "%s%s%s%s", *fingerprint ? "@" : "", fingerprint,
-		*fingerprint ? " " : "", owner);
-	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%010llu %s",
-		(unsigned long long)(clock_wall() / USEC_SEC) % 10000000000, text);
+	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%010llu %s%s%s%.*s",
+		(unsigned long long)(clock_wall() / USEC_SEC) % 10000000000,
+		*fingerprint ? "@" : "", fingerprint, *fingerprint ? " " : "", OWNER_MAX - 1,
+		owner);
 	return 0;
 }
 

@@ -31,14 +31,16 @@
 #define TOKEN_START_LEN 14
 #define TOKEN_READERS_START TOKEN_NINES "f"
 #define TOKEN_READERS TOKEN_NINES "fffffffffffffffffffffffffff" /* of all readers together */
-#define OWNER_MAX 240
-#define TOKEN_MAX (TOKEN_ID_LEN + 1 + 12 + OWNER_MAX) /* the scripts return 300 bytes of it */
+#define OWNER_MAX 178
+#define TOKEN_LIST_MAX 62 /* '@', a fingerprint of 15 nodes and a space */
+/* The scripts return 300 bytes of it. */
+#define TOKEN_MAX (TOKEN_ID_LEN + 1 + 12 + TOKEN_LIST_MAX + OWNER_MAX)
 
 /*
  * Writes an id with 104 bits from the kernel's generator, ':', the time of day in seconds since
  * 1970, a space, '@' with the fingerprint and a space, unless it is "", and the owner text: the
  * value of the key on the nodes. The id alone tells whose lock it is; the time and the owner text
- * are for people. Both texts together are cut to OWNER_MAX - 1. Returns -1 with *e
+ * are for people. The owner text is cut to OWNER_MAX - 1. Returns -1 with *e
  * set if the kernel cannot return random bits: there is no second source.
  */
 int token_make(char token[TOKEN_MAX], const char *fingerprint, const char *owner, struct err *e);

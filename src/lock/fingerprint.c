@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+_Static_assert(FINGERPRINT_MAX + 1 == TOKEN_LIST_MAX, "a token has room for '@' and a space");
+
 void fingerprint_add(char fingerprint[FINGERPRINT_MAX], const char *name)
 {
 	size_t len = strlen(fingerprint), at = len;

@@ -137,23 +137,6 @@ excludes() {
 	run -75 on "3 4 5" redlock run -n -k left -- true
 }
 
-@test "a vote that comes after the majority ends the command of the client that it shows beside another" {
-	stop_node 3
-	export REDLOCK_NODE_TIMEOUT=3s REDLOCK_TTL=60s
-	hold_in_background "1 2 3" first -k job
-	local first=$BG
-	hold_in_background "3 4 5" second -k job
-	continue_node 3
-	# node 3 gives the key to one of them, and tells the other one
-	BG=$(wait -n -p ended "${HOLDERS[@]}" || [ $? -eq 79 ] && echo "$ended")
-	touch "$T"/{first,second}.end
-	[ "$BG" ]
-	for pid in "${HOLDERS[@]}"; do
-		[ "$pid" = "$BG" ] || { BG=$pid ended_with 0; }
-	done
-	grep -hE '^redlock: lost .* with other nodes' "$T"/{first,second}
-}
-
 # rounds N LIST LIST: two clients at the same key, the second at every phase of the first: one is refused, or both are,
 # or the vote that shows one of them came late: that one is ended.
 rounds() {

@@ -188,7 +188,7 @@ hint: use --fence on the command line" run -n -k job -- echo 'done'
 		run -k "$(printf 'k%.0s' $(seq 4097))" -- touch "$T/never"
 	refused 64 "redlock: the key is too long: 100000 bytes, at most 4096 are allowed" \
 		run -k "$(head -c 100000 /dev/zero | tr '\0' k)" -- touch "$T/never"
-	refused 64 "redlock: --owner is too long: 300 bytes, at most 239 are allowed" \
+	refused 64 "redlock: --owner is too long: 300 bytes, at most 177 are allowed" \
 		run -k job --owner "$(head -c 300 /dev/zero | tr '\0' o)" -- touch "$T/never"
 }
 

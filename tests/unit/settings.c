@@ -168,7 +168,7 @@ TEST(settings_refusals)
 			"the key is too long: 4097 bytes, at most 4096 are"},
 		{long_key + 1, NULL, 30 * USEC_SEC, UNSET, NEVER, NULL},
 		{"k", long_owner, 30 * USEC_SEC, UNSET, NEVER,
-			"--owner is too long: 240 bytes, at most 239 are"},
+			"--owner is too long: 178 bytes, at most 177 are"},
 		{"k", long_owner + 1, 30 * USEC_SEC, UNSET, NEVER, NULL},
 		{"k", "", 30 * USEC_SEC, UNSET, NEVER, NULL},
 		{"k", NULL, 0, UNSET, NEVER, "--ttl 0ms is too short"},

@@ -42,9 +42,19 @@ byte restarts;
 #endif
 
 #ifdef HALF_QUORUM
-#define QUORUM (N / 2)
+#define QUORUM(c) (N / 2)
+#elif defined(LIST0)
+#define QUORUM(c) (c == 0 -> QUORUM0 : QUORUM1)
 #else
-#define QUORUM (N / 2 + 1)
+#define QUORUM(c) (N / 2 + 1)
+#endif
+
+/* LIST0, LIST1: the nodes that each client names, a bit for each; QUORUM0, QUORUM1: the majorities. Nodes that client 0
+ * alone names come first, then those of client 1 alone. */
+#ifdef LIST0
+#define NAMES(c, n) (((c == 0 -> LIST0 : LIST1) >> n) & 1)
+#else
+#define NAMES(c, n) true
 #endif
 
 #ifdef NO_DRIFT_ALLOWANCE
@@ -121,7 +131,7 @@ byte waited;
 #define LANDS(c, n) (link[L(c, n)] == SET && key[n] == 0 && quarantine[n] == 0 || late[L(c, n)] || release[L(c, n)])
 #define SETTLED(n) (!LANDS(0, n) && !LANDS(1, n) && link[L(1, n)] != YES)
 #define ALL_DONE (SETTLED(0) && SETTLED(1) && SETTLED(2) && \
-	(state[1] != IDLE || ABOUT(TOKEN(1, 0))) && (state[1] != ASKING || votes[1] < QUORUM))
+	(state[1] != IDLE || ABOUT(TOKEN(1, 0))) && (state[1] != ASKING || votes[1] < QUORUM(1)))
 #else
 #define UNLESS_STOPPED
 #define MAY_LET_GO(c)
@@ -135,7 +145,7 @@ byte waited;
  * sorted; of the two ways to name the clients the smaller one is taken.
  */
 c_code {
-struct view { unsigned char node[N][4 + 3 * C], client[C][6]; };
+struct view { unsigned char node[N][5 + 3 * C], client[C][6]; };
 
 static unsigned char other_token(unsigned char t) { return t == 0 ? 0 : t > TOKENS ? t - TOKENS : t + TOKENS; }
 static unsigned char other_bits(unsigned char b) { return (b >> TOKENS | b << TOKENS) & ((1 << C * TOKENS) - 1); }
@@ -158,6 +168,11 @@ static void view_take(struct view *v, int swap)
 			now.release[L(c, n)] &= there;
 #endif
 		}
+#ifdef LIST0
+		*p++ = (LIST0 >> n & 1) | (LIST1 >> n & 1) << 1;
+#else
+		*p++ = 0;
+#endif
 		*p++ = swap ? other_token(now.key[n]) : now.key[n];
 		*p++ = now.life[n];
 		*p++ = now.quarantine[n];
@@ -199,7 +214,7 @@ static void view_put(const struct view *v)
 	int n, c;
 
 	for (n = 0; n < N; n++) {
-		const unsigned char *p = v->node[n];
+		const unsigned char *p = v->node[n] + 1;
 
 		now.key[n] = *p++;
 		now.life[n] = *p++;
@@ -235,7 +250,7 @@ static void canonical(void)
 
 	view_take(&a, 0);
 	view_take(&b, 1);
-#ifdef PROGRESS
+#if defined(PROGRESS) || defined(LIST0)
 	b = a; /* its clients are not alike */
 #endif
 	view_put(memcmp(&a, &b, sizeof(a)) <= 0 ? &a : &b);
@@ -288,7 +303,7 @@ inline ask_to_extend(c)
 {
 	EACH(n)
 		no_longer_awaited(c, n);
-		link[L(c, n)] = EXTEND;
+		link[L(c, n)] = (NAMES(c, n) -> EXTEND : NOTHING);
 	NEXT(n);
 	votes[c] = 0
 }
@@ -317,9 +332,9 @@ inline decided(c)
 #endif
 #define ATTEMPT(c, k) atomic { state[c] == IDLE && !ABOUT(TOKEN(c, k)) -> \
 	token[c] = TOKEN(c, k); state[c] = ASKING; left[c] = VALIDITY; \
-	EACH(n) link[L(c, n)] = SET; NEXT(n); DONE }
+	EACH(n) link[L(c, n)] = (NAMES(c, n) -> SET : NOTHING); NEXT(n); DONE }
 
-#define VOTE(c, n) atomic { link[L(c, n)] == YES && votes[c] < QUORUM -> \
+#define VOTE(c, n) atomic { link[L(c, n)] == YES && votes[c] < QUORUM(c) -> \
 	link[L(c, n)] = NOTHING; votes[c]++; DONE }
 
 proctype Client(byte c) UNLESS_STOPPED
@@ -337,7 +352,7 @@ proctype Client(byte c) UNLESS_STOPPED
 #if N == 4
 	:: VOTE(c, 3)
 #endif
-	:: atomic { state[c] == ASKING && votes[c] == QUORUM && left[c] > 0 ->
+	:: atomic { state[c] == ASKING && votes[c] == QUORUM(c) && left[c] > 0 ->
 #ifdef VALIDITY_FROM_REPLY
 		left[c] = VALIDITY;
 #endif
@@ -348,7 +363,7 @@ proctype Client(byte c) UNLESS_STOPPED
 #ifndef NO_EXTENSION
 	:: atomic { state[c] >= HELD && left[c] > 0 ->
 		state[c] = EXTENDING; next[c] = VALIDITY; ask_to_extend(c); DONE }
-	:: atomic { state[c] == EXTENDING && votes[c] == QUORUM && next[c] > 0 ->
+	:: atomic { state[c] == EXTENDING && votes[c] == QUORUM(c) && next[c] > 0 ->
 		left[c] = next[c]; next[c] = 0;
 		decided(c);
 		assert(!HOLDS(1 - c));

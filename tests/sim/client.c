@@ -142,7 +142,7 @@ static void check_proof(struct client *c)
 	usec until = true_time(c, lock->tenure.valid_until);
 	int confirmed = 0, last = 0;
 
-	for (int i = 0; i < world.nodes; i++) {
+	for (int i = 0; i < c->policy.nodes; i++) {
 		const struct wire *w = &world.wire[c->id][i];
 
 		/* A server with two names counts once. A server that restarts between two replies
@@ -154,11 +154,11 @@ static void check_proof(struct client *c)
 		confirmed += w->yes_round == lock->tenure.confirmed;
 		last += w->yes_round == lock->tenure.confirmed && w->yes_until >= until;
 	}
-	if (confirmed <= world.nodes / 2)
-		breach("majority", "c%d counts on %d of %d", c->id, confirmed, world.nodes);
-	else if (last <= world.nodes / 2)
+	if (confirmed <= c->policy.nodes / 2)
+		breach("majority", "c%d counts on %d of %d", c->id, confirmed, c->policy.nodes);
+	else if (last <= c->policy.nodes / 2)
 		breach("drift", "c%d: only %d of %d keys last as long as it concludes", c->id, last,
-			world.nodes);
+			c->policy.nodes);
 	c->window_until = until;
 	c->window_places = places_of(c);
 	c->window_is_shared = c->policy.is_shared;
@@ -200,20 +200,20 @@ static void check_validity(const struct client *c)
 
 	if (world.alias > 0)
 		return;
-	tally_init(&t, world.nodes);
+	tally_init(&t, c->policy.nodes);
 	tally_clear(&t, now);
-	for (int i = 0; i < world.nodes; i++) {
+	for (int i = 0; i < c->policy.nodes; i++) {
 		struct reply a = world.node[i].down ? absent : look(c, i);
 
 		tally_take(&t, i, &a, c->session.token);
 	}
 	left = tally_time_left(&t, 100, now);
 	until = true_time(c, now + left);
-	for (int i = 0; i < world.nodes; i++)
+	for (int i = 0; i < c->policy.nodes; i++)
 		last += !world.node[i].down && token_ends(c, &world.node[i]) >= until;
-	if (tally_ownership(&t) == OWNERSHIP_OWNED && left > 0 && last <= world.nodes / 2)
+	if (tally_ownership(&t) == OWNERSHIP_OWNED && left > 0 && last <= c->policy.nodes / 2)
 		breach("check", "c%d: only %d of %d entries last as long as check says", c->id,
-			last, world.nodes);
+			last, c->policy.nodes);
 }
 
 /* The command extends the lock by its id, with the shortest TTL: no key lasts shorter afterwards.
@@ -246,11 +246,12 @@ static void extend_from_outside(const struct client *c)
 
 static void check_exclusion(const struct client *c)
 {
+	bool is_promised = world.exclusion_is_promised && world.profile->step < 2;
 	int holders = 0;
 
 	if (world.has_foreign && foreign_holds()) {
 		world.overlaps++;
-		if (world.exclusion_is_promised)
+		if (is_promised)
 			breach("exclusion", "c%d has it, and another program has it too", c->id);
 	}
 	for (int i = 0; i < world.clients; i++) {
@@ -265,16 +266,16 @@ static void check_exclusion(const struct client *c)
 		if (world.limit == 1 && !(other->window_places & places_of(c)))
 			continue;
 		holders++;
-		if (other->policy.limit != c->policy.limit && world.exclusion_is_promised)
+		if (other->policy.limit != c->policy.limit && is_promised)
 			breach("limits", "c%d has a slot of %d, and c%d has one of %d", c->id,
 				c->policy.limit, i, other->policy.limit);
 		if (!(other->window_places & places_of(c)))
 			continue;
 		world.overlaps++;
-		if (world.exclusion_is_promised)
+		if (is_promised)
 			breach("exclusion", "c%d has it, and c%d has it too", c->id, i);
 	}
-	if (holders >= usec_max(c->policy.limit, 1) && world.exclusion_is_promised)
+	if (holders >= usec_max(c->policy.limit, 1) && is_promised)
 		breach("exclusion", "c%d has a slot of %d, and %d others have too", c->id,
 			c->policy.limit, holders);
 }
@@ -291,7 +292,7 @@ static void check_order(const struct client *c)
 		const struct client *other = world.client[i];
 
 		if (i != c->id && other->trying_since != NEVER && !other->had_fault &&
-			other->joined_at < place &&
+			other->joined_at < place && other->policy.nodes == c->policy.nodes &&
 			other->policy.order[0][0] == c->policy.order[0][0])
 			breach("order", "c%d has it, and c%d queued %d ms before it", c->id, i,
 				(int)((place - other->joined_at) / USEC_MSEC));
@@ -486,7 +487,7 @@ static void turn(struct client *c)
 		client_wait(c->paused_until);
 	session_step(s, NEVER, -1);
 	check_random(c, before);
-	for (int i = 0; i < world.nodes && s->event.kind == EV_TIME; i++)
+	for (int i = 0; i < c->policy.nodes && s->event.kind == EV_TIME; i++)
 		if (s->pool.reported[i] == CONN_UP && world.wire[c->id][i].replies > 0)
 			breach("answers", "c%d times out, with a reply of n%d unread", c->id, i);
 }
@@ -619,7 +620,7 @@ static void check_pending(const struct client *c, int node, int slot)
 
 static void check_all_pending(const struct client *c)
 {
-	for (int i = 0; i < world.nodes && !world.alias; i++)
+	for (int i = 0; i < c->policy.nodes && !world.alias; i++)
 		for (int place = 0; place < world.places; place++)
 			check_pending(c, i, place);
 }
@@ -634,12 +635,12 @@ static void check_released(const struct client *c)
 	if (!lock->tenure.confirmed || world.alias || !lock_is_released(lock) ||
 		lock->releasing.leave_for > 0)
 		return;
-	for (int i = 0; i < world.nodes; i++)
+	for (int i = 0; i < c->policy.nodes; i++)
 		for (int place = 0, found = 0; place < world.places && !found; place++)
 			kept += found = places_of(c) >> place & 1 && knows_of_key(c, i, place);
-	if (kept > world.nodes / 2)
+	if (kept > c->policy.nodes / 2)
 		breach("released", "c%d says released, and %d of %d nodes have its key", c->id,
-			kept, world.nodes);
+			kept, c->policy.nodes);
 }
 
 /* The last attempt found no majority: this outage lasts until an attempt finds one. It begins with
@@ -721,7 +722,7 @@ static void check_end(struct client *c)
 	bool is_lost = lock->loss == LOSS_DENIED;
 	int missed = 0, told = 0;
 
-	for (int i = 0; i < world.nodes; i++) {
+	for (int i = 0; i < c->policy.nodes; i++) {
 		const struct wire *w = &world.wire[c->id][i];
 
 		missed += w->end_missed;
@@ -730,14 +731,14 @@ static void check_end(struct client *c)
 	if (!c->is_ending || world.alias > 0)
 		return;
 	world.denials += is_lost;
-	if (is_lost && missed <= world.nodes / 2)
+	if (is_lost && missed <= c->policy.nodes / 2)
 		breach("end", "c%d says lost, and %d of %d miss its key", c->id, missed,
-			world.nodes);
+			c->policy.nodes);
 	if (is_lost && !world.profile->forgets && !world.profile->interferes)
 		breach("end", "c%d says lost, and no key was lost", c->id);
-	if (!is_lost && told > world.nodes / 2 && client_clock(c) < lock->tenure.valid_until)
+	if (!is_lost && told > c->policy.nodes / 2 && client_clock(c) < lock->tenure.valid_until)
 		breach("end", "c%d says released, and %d of %d missed its key", c->id, told,
-			world.nodes);
+			c->policy.nodes);
 }
 
 static bool has_left_key(const struct client *c, const struct sim_node *n, int place)
@@ -752,7 +753,7 @@ static void check_left(const struct client *c, usec since)
 {
 	int left = 0;
 
-	for (int i = 0; i < world.nodes; i++) {
+	for (int i = 0; i < c->policy.nodes; i++) {
 		const struct sim_node *n = &world.node[i];
 		bool has_all = true;
 
@@ -760,9 +761,9 @@ static void check_left(const struct client *c, usec since)
 			has_all &= !(places_of(c) >> place & 1) || has_left_key(c, n, place);
 		left += has_all;
 	}
-	if (!c->had_fault && !world.alias && left <= world.nodes / 2 &&
+	if (!c->had_fault && !world.alias && left <= c->policy.nodes / 2 &&
 		world.now < since + c->leave_for * 9 / 10 - 2 * USEC_MSEC)
-		breach("leave", "c%d left its key on %d of %d", c->id, left, world.nodes);
+		breach("leave", "c%d left its key on %d of %d", c->id, left, c->policy.nodes);
 }
 
 /* The connections died before the release, and new ones would not: a majority gets it. */
@@ -770,12 +771,12 @@ static void check_heard(const struct client *c)
 {
 	int kept = 0;
 
-	for (int i = 0; i < world.nodes; i++)
+	for (int i = 0; i < c->policy.nodes; i++)
 		for (int place = 0, found = 0; place < world.places && !found; place++)
 			kept += found = places_of(c) >> place & 1 && knows_of_key(c, i, place);
-	if (kept > world.nodes / 2)
+	if (kept > c->policy.nodes / 2)
 		breach("deaf", "c%d is through, and %d of %d nodes have its key", c->id, kept,
-			world.nodes);
+			c->policy.nodes);
 }
 
 static bool node_is_up(int i)
@@ -802,7 +803,8 @@ static bool run_once(struct client *c)
 	snprintf(owner, sizeof(owner), "c%d.%u", c->id, c->sessions);
 	memset(s->sent_token, 0, sizeof(s->sent_token)); /* a new process */
 	net_begin_session(c->id);
-	rc = session_open(s, &c->policy, &world.list, &c->list, owner, &e);
+	world_choose_nodes(c);
+	rc = session_open(s, &c->policy, &world.list[c->policy.nodes], &c->list, owner, &e);
 	assert(rc == 0);
 	c->had_fault = !world.is_healthy;
 	c->trying_since = world.now;
@@ -824,7 +826,7 @@ static bool run_once(struct client *c)
 	check_patience(c);
 	check_refusal(c);
 	c->asked_all = true;
-	for (int i = 0; i < world.nodes; i++)
+	for (int i = 0; i < c->policy.nodes; i++)
 		c->asked_all &= !node_is_up(i) || s->lock.peer[i].was_sent > 0;
 	if (lock_state(&s->lock) == LOCK_HELD)
 		check_order(c);
@@ -869,6 +871,7 @@ static bool run_once(struct client *c)
 	if (is_deaf && c->paused_until < since)
 		check_heard(c);
 	session_close(s);
+	world_leave_nodes(c);
 	trace("c%d is through", c->id);
 	/* On a healthy network a release leaves no key of any attempt, once the bytes in the
 	 * sockets have arrived. */
@@ -928,6 +931,7 @@ void client_crash(struct client *c)
 {
 	trace("c%d is killed", c->id);
 	net_crash_client(c->id);
+	world_leave_nodes(c);
 	c->trying_since = c->wants_since = NEVER;
 	if (c->in_section) {
 		deadline_lose(&c->deadline, client_clock(c));

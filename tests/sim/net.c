@@ -631,7 +631,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 				(int)(lasts / USEC_MSEC), (int)(c->leave_for / USEC_MSEC));
 		return false;
 	}
-	for (int i = 0; i < world.nodes; i++)
+	for (int i = 0; i < c->policy.nodes; i++)
 		before += world.wire[m->client][i].yes_round == m->round;
 	if (w->yes_round == m->round)
 		before--;
@@ -640,7 +640,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	w->yes_round = m->round;
 	w->yes_until = node_keys_end(n, &m->request, &c->session);
 	w->yes_life = n->life;
-	return before + 1 == world.nodes / 2 + 1;
+	return before + 1 == c->policy.nodes / 2 + 1;
 }
 
 /* The token identifies the key: a late message may belong to an earlier session of the client. An

@@ -46,6 +46,7 @@ struct profile {
 	bool forgets; /* a node may come back empty at once: exclusion is not promised, */
 	bool guards; /* except with the restart guard; then clocks are stepped, too */
 	bool are_rivals; /* all start together, with one attempt each; a minority may be down */
+	int step; /* the lists of nodes of two clients differ by so many nodes; 0: all name all */
 	bool interferes; /* an administrator deletes keys, clocks jump: no exclusion either */
 	int faults_max;
 	uint64_t check_seeds; /* seeds that `make check` runs */
@@ -311,6 +312,9 @@ struct client {
 	char *stack;
 	bool done, crashed, waiting;
 	uint32_t sessions; /* how many it has had */
+	/* Its keys may be on the nodes of its list, and of no other one, until then. */
+	usec at_work_until;
+	int first_node; /* in its order */
 	struct key_list list; /* its keys, */
 	unsigned keys; /* 1 << place */
 	usec wake_at; /* waiting: at the latest */
@@ -442,7 +446,7 @@ struct world {
 	long events, sections, faults, losses, refusals, overlaps, denials;
 
 	/* large: initialized by their users */
-	struct node_list list;
+	struct node_list list[SIM_NODES + 1]; /* the first nodes: by their number */
 	struct wire wire[SIM_CLIENTS][SIM_NODES];
 };
 
@@ -482,6 +486,10 @@ bool world_deafens(const struct client *c);
 
 /* The server drops the requests on a closed connection that it has not read, or not. */
 bool world_drops_unread(void);
+
+/* Before and after a session: which nodes the client names. */
+void world_choose_nodes(struct client *c);
+void world_leave_nodes(struct client *c);
 
 /* A wake-up for this client was sent: the last fault may strike. */
 void world_woken(struct client *c);

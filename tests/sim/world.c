@@ -1,4 +1,5 @@
 /* The seed, the heap of events, and the faults. */
+#include "lock/fingerprint.h"
 #include "sim/sim.h"
 
 #include <assert.h>
@@ -579,7 +580,7 @@ void world_woken(struct client *c)
  * the only holder has its key on all nodes. */
 static bool may_roll(void)
 {
-	return world.nodes > 2 && !world.node[0].room && !world.alias &&
+	return world.nodes > 2 && world.profile->step < 2 && !world.node[0].room && !world.alias &&
 	       (world.profile->guards || (world.places == 1 && world.readers_percent == 0));
 }
 
@@ -591,7 +592,7 @@ usec world_held(struct client *c, usec length)
 		return length;
 	if (last == LAST_IN_SECTION)
 		schedule(world.now + draw_between(0, length), SIM_LAST, 0, 0, 0, NULL);
-	else if (last == LAST_ROLLING)
+	else if (last == LAST_ROLLING && c->policy.nodes > 2)
 		schedule(world.now + c->policy.ttl, SIM_ROLL, c->id, 0, c->section_id, NULL);
 	else
 		return length;
@@ -615,7 +616,7 @@ static bool are_keys_complete(void)
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *c = world.client[i];
 
-		for (int j = 0; j < world.nodes && c->in_section; j++)
+		for (int j = 0; j < c->policy.nodes && c->in_section; j++)
 			if (world.node[j].down || !has_token(c, j))
 				return false;
 	}
@@ -748,6 +749,55 @@ static void choose_keys(struct client *c, int i)
 	c->keys = (unsigned)which + 1;
 }
 
+/* The client names the first `count` nodes. Clients that name them in the same order use the same
+ * queue node. */
+static void name_nodes(struct client *c, int count)
+{
+	char name[16];
+
+	c->policy.nodes = count;
+	c->policy.fingerprint[0] = '\0';
+	for (int n = 0; n < count; n++) {
+		snprintf(name, sizeof(name), "n%d", n);
+		fingerprint_add(c->policy.fingerprint, name);
+		for (int k = 0; k < c->list.count; k++)
+			c->policy.order[k][n] =
+				(n + c->first_node + (c->list.key[k][0] == 'm')) % count;
+	}
+}
+
+/* The list of a client that is at work, or whose keys may still be there, differs from that of each
+ * other one by a step at most. */
+void world_choose_nodes(struct client *c)
+{
+	int step = world.profile->step, most = world.nodes, count;
+	int least = (int)usec_min(3, world.nodes); /* a minority may be stopped until the end */
+
+	if (!step)
+		return;
+	for (int i = 0; i < world.clients; i++) {
+		const struct client *other = world.client[i];
+
+		if (world.now >= other->at_work_until)
+			continue;
+		least = (int)usec_max(least, other->policy.nodes - step);
+		most = (int)usec_min(most, other->policy.nodes + step);
+	}
+	assert(least <= most);
+	count = least + (int)(draw_from(&world.aside) % (uint64_t)(most - least + 1));
+	if (count != c->policy.nodes)
+		name_nodes(c, count);
+	trace("c%d names %d nodes", c->id, count);
+	hash_in((uint64_t)count);
+	c->at_work_until = SIM_FOREVER;
+}
+
+void world_leave_nodes(struct client *c)
+{
+	if (c->at_work_until == SIM_FOREVER)
+		c->at_work_until = world.now + 2 * world.ttl_max + world.spike_max + world.patience;
+}
+
 static void make_client(int i)
 {
 	static struct client *made[SIM_CLIENTS];
@@ -774,11 +824,8 @@ static void make_client(int i)
 	c->policy.node_wait = (world.seed + (uint64_t)i) % 4 == 0
 				      ? (usec)(world.seed / 4 % 16) * c->policy.ttl / 2
 				      : NEVER;
-	/* Clients that name the nodes in the same order use the same queue node. */
-	for (int n = 0, first = draw_percent(5) ? 1 : 0; n < world.nodes; n++)
-		for (int k = 0; k < c->list.count; k++)
-			c->policy.order[k][n] =
-				(n + first + (c->list.key[k][0] == 'm')) % world.nodes;
+	c->first_node = draw_percent(5) ? 1 : 0;
+	name_nodes(c, world.nodes);
 	c->policy.is_fair = world.is_fair;
 	/* Some clients only want to know when the key is free: they queue, and pass their
 	 * reservation on. */
@@ -805,7 +852,7 @@ static void make_client(int i)
 	c->ppm = draw_ppm(-world.nodes_run);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
 	c->wall_offset = WALL_BASE + draw_between(0, world.clients_apart);
-	c->window_until = 0;
+	c->window_until = c->at_work_until = 0;
 	c->sessions = c->wake_id = c->section_id = 0;
 	c->fence = 0;
 	memset(c->fence_floor, 0, sizeof(c->fence_floor));
@@ -849,7 +896,8 @@ static void make_world(void)
 	world.nodes = (int)draw_between(1, SIM_NODES);
 	world.clients = (int)draw_between(
 		world.profile->are_rivals ? 2 : 1, draw_percent(50) ? 3 : SIM_CLIENTS);
-	world.list.count = world.nodes;
+	for (int i = 0; i <= SIM_NODES; i++)
+		world.list[i].count = i;
 	/* Fast nodes expire keys that a slow client still relies on; slow nodes keep keys that a
 	 * fast client takes for expired. */
 	world.nodes_run = (int)draw_between(-1, 1);
@@ -878,7 +926,8 @@ static void make_world(void)
 	/* Nor is this: in a tenth of the worlds with one key, another program takes it, too. It
 	 * knows no restart guard. */
 	world.has_foreign = world.places == 1 && world.seed / 17 % 10 == 0 &&
-			    !world.profile->are_rivals && !world.profile->forgets;
+			    !world.profile->are_rivals && !world.profile->forgets &&
+			    !world.profile->step;
 	world.watches = world.seed / 170 % 4 > 0;
 	world.is_fair = draw_percent(20);
 	world.wants_fence = draw_percent(40);
@@ -929,7 +978,8 @@ static void make_world(void)
 	world.trap_percent =
 		draw_percent(50) || world.profile->are_rivals ? 0 : (int)draw_between(1, 30);
 	world.leave_percent = draw_percent(80) ? 0 : 50;
-	world.alias = world.nodes > 1 && draw_percent(2) && !world.profile->are_rivals
+	world.alias = world.nodes > 1 && draw_percent(2) && !world.profile->are_rivals &&
+				      !world.profile->step
 			      ? world.nodes - 1
 			      : 0;
 	world.patience = 50 * USEC_MSEC;
@@ -977,9 +1027,9 @@ static bool has_no_voters(const struct client *c)
 {
 	int voters = 0;
 
-	for (int i = 0; i < world.nodes; i++)
+	for (int i = 0; i < c->policy.nodes; i++)
 		voters += i != world.silent_node && has_vote(i, c);
-	return voters <= world.nodes / 2;
+	return voters <= c->policy.nodes / 2;
 }
 
 static bool all_lack_voters(void)
@@ -1097,7 +1147,7 @@ static bool are_free(const struct client *c, unsigned places)
 {
 	int nodes = 0;
 
-	for (int i = 0; i < world.nodes; i++) {
+	for (int i = 0; i < c->policy.nodes; i++) {
 		const struct sim_node *n = &world.node[i];
 
 		for (int place = 0; place < world.places; place++)
@@ -1107,7 +1157,7 @@ static bool are_free(const struct client *c, unsigned places)
 		nodes += is_usable(c, i) && !has_key_in(n, places) &&
 			 !node_has_other_limit(n, c->policy.limit);
 	}
-	return nodes > world.nodes / 2;
+	return nodes > c->policy.nodes / 2;
 }
 
 /* The client waits for a lock that is free. If its connection to the queue node is dead without
@@ -1192,6 +1242,8 @@ static void check_forgotten(void)
 	/* Attempts need all the other nodes: two of them, if connecting takes too long. */
 	bound += world.remained ? 2 * USEC_SEC : 0;
 	bound += time_elsewhere();
+	/* A holder with another list wakes the waiters at another node. */
+	bound += world.profile->step ? 5 * USEC_SEC + world.node_timeout_max : 0;
 	/* If both of the first two are deaf, only the others' looks remain, and each of them wakes
 	 * one waiter. */
 	bound += usec_max(world.deaf - 1, 0) * (5 * USEC_SEC + 2 * world.node_timeout_max);
@@ -1262,7 +1314,7 @@ static void check_repair(void)
 		struct client *c = world.client[i];
 		usec bound = c->policy.quarantine + 2 * c->policy.ttl / 3 + 2 * USEC_SEC;
 
-		for (int j = 0; j < world.nodes; j++) {
+		for (int j = 0; j < c->policy.nodes; j++) {
 			if (!lacks_key(c, j))
 				c->missing_since[j] = NEVER;
 			else if (c->missing_since[j] == NEVER)

@@ -141,7 +141,7 @@ static void end_late(struct serving *s)
 			"--on-event: %s: the command ran for longer than %s and was ended",
 			s->event.name, duration_format(shown, HOOK_TIME));
 		s->was_ended = true;
-		tree_signal_and_continue(getpid(), 0, SIGTERM, NULL);
+		(void)tree_signal_and_continue(getpid(), 0, SIGTERM, NULL);
 		s->end_at = now + KILL_AFTER;
 		return;
 	}

@@ -76,6 +76,8 @@ struct watch {
 	usec leftover_until; /* after the command's end: the remaining processes may end without a
 				signal until then */
 	usec term_at; /* when the remaining processes get TERM */
+	int hidden_lack; /* a signal that children of the command lack if /proc hides them; 0: none
+			  */
 
 	bool sweeping; /* send SIGKILL to the whole tree, again and again */
 	bool has_killed; /* a process of the tree was alive then */
@@ -115,13 +117,15 @@ static void signal_command(const struct watch *w, int number)
 static void signal_tree(struct watch *w, int number, const struct tree_request *earlier)
 {
 	usec began = clock_now();
+	struct tree tree;
 
 	if (number == SIGTERM)
 		w->term_at = NEVER;
 
 	signal_command(w, number);
 	signal_command(w, SIGCONT);
-	tree_signal_and_continue(getpid(), w->running ? w->command : 0, number, earlier);
+	tree = tree_signal_and_continue(getpid(), w->running ? w->command : 0, number, earlier);
+	w->hidden_lack = w->running && tree.hidden == 0 ? number : 0;
 	deadline_needs(&w->deadline, KILL_PER_SIGNAL * (clock_now() - began));
 }
 
@@ -256,6 +260,9 @@ static void command_ended(struct watch *w, int status)
 		w->stubborn_at = now + STUBBORN_AFTER;
 		w->stubborn_apart = STUBBORN_AFTER;
 	}
+	/* They are children of this process now. */
+	if (w->hidden_lack && w->deadline.cause != CAUSE_ASKED && !w->sweeping)
+		tree_signal_hidden(w->hidden_lack);
 	/* TERM went to the command alone, or to its group. If main has not reported it yet, its
 	 * message is to be expected, with the group. */
 	if (w->deadline.cause == CAUSE_ASKED && !w->sweeping)

@@ -283,6 +283,7 @@ static void visit_hidden(struct scan *s)
 				.group = getpgid(pid),
 				.name = "?"};
 			add_member(s, &p, fd);
+			s->tree.hidden++;
 		}
 		if (fd >= 0)
 			close(fd);
@@ -338,7 +339,7 @@ struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since)
 	return s.tree;
 }
 
-void tree_signal_and_continue(
+struct tree tree_signal_and_continue(
 	pid_t root, pid_t except, int signal, const struct tree_request *earlier)
 {
 	struct scan s = {.root = root,
@@ -348,6 +349,14 @@ void tree_signal_and_continue(
 		.except = except};
 
 	scan_all(&s);
+	return s.tree;
+}
+
+void tree_signal_hidden(int signal)
+{
+	struct scan s = {.signal = signal, .continues = true};
+
+	visit_hidden(&s);
 }
 
 void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_request *earlier)

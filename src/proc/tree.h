@@ -18,6 +18,7 @@
 struct tree {
 	int alive; /* descendants that are not zombies */
 	int refused; /* how many of these this user must not signal */
+	int hidden; /* how many of these /proc does not show (hidepid) */
 	pid_t pid; /* one of them, preferably a refused one; 0: none */
 	char name[TREE_NAME_MAX];
 };
@@ -53,8 +54,12 @@ struct tree_request {
 /* Sends `signal` to every descendant of root but `except` (0: no exception), and SIGCONT, because a
  * stopped process could not react. Processes that have received the signal by `earlier` (NULL: none
  * has) get SIGCONT only. */
-void tree_signal_and_continue(
+struct tree tree_signal_and_continue(
 	pid_t root, pid_t except, int signal, const struct tree_request *earlier);
+
+/* Sends `signal` and SIGCONT to those children of this process that /proc does not show. A child of
+ * another process is not found before that one ends. */
+void tree_signal_hidden(int signal);
 
 /* The same for those descendants that are older than `earlier`. */
 void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_request *earlier);

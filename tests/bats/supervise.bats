@@ -711,20 +711,24 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 	END
 	cat > "$T/theirs/look" <<- 'END'
 		mount -t proc -o "$1" proc /proc && cd "${0%/*}" || exit
-		setpriv --reuid=65534 --regid=65534 --clear-groups ./redlock run -k job --kill-after "$3" -- \
+		setpriv --reuid=65534 --regid=65534 --clear-groups ./redlock run -k job --kill-after "$3" --max-run "$4" -- \
 			sh -c 'python3 hidden "$1"; :' sh "$2" &
-		until [ -e up ]; do sleep 0.02; done
-		kill -TERM $!
+		until [ -e up ] || ! kill -0 $!; do sleep 0.02; done
+		[ "$4" != 1h ] || kill -TERM $!
 		wait $!
 	END
 	for option in hidepid=2 hidepid=ptraceable; do
 		rm -f "$T/theirs/up"
-		run -143 timeout --signal=KILL 60 unshare --mount --pid --fork --kill-child sh "$T/theirs/look" $option mild 30s
+		run -143 timeout --signal=KILL 60 unshare --mount --pid --fork --kill-child sh "$T/theirs/look" $option mild 30s 1h
 		[[ "$output" != *SIGKILL* ]]
 		held_on job 0
 		rm -f "$T/theirs/up"
-		run -143 timeout --signal=KILL 60 unshare --mount --pid --fork --kill-child sh "$T/theirs/look" $option deaf 500ms
+		run -143 timeout --signal=KILL 60 unshare --mount --pid --fork --kill-child sh "$T/theirs/look" $option deaf 500ms 1h
 		is_like "$output" "*the command did not end in time and was killed (SIGKILL)*"
+		held_on job 0
+		rm -f "$T/theirs/up"
+		run -124 timeout --signal=KILL 60 unshare --mount --pid --fork --kill-child sh "$T/theirs/look" $option mild 30s 2s
+		[ "$output" = "redlock: the command ran for longer than 2s and was ended" ]
 		held_on job 0
 	done
 }

@@ -65,7 +65,9 @@ has_probe() { pgrep -P "$1" -x rl-probe > "$T/parent" && pgrep -P "$(cat "$T/par
 }
 
 @test "a signal to the process group: a program that a shell waits for gets it once, in the group and in another one" {
-	heard_once under-shell under-trap under-trap-in-session
+	# if the shell ends before main has passed the signal on, the program gets one in any case
+	TRIALS=${TRIALS:-12} heard_once under-shell
+	heard_once under-trap under-trap-in-session
 }
 
 @test "a command that has left the group gets the signal from redlock" {

@@ -431,6 +431,14 @@ told() {
 	is_like "$output$stderr" "*cannot agree on TLS (*"
 }
 
+@test "tls: a certificate that cannot be read is the outcome in JSON and in the record, too" {
+	REDLOCK_CACERT=$T/none run -78 --separate-stderr redlock run -n -k job --json --record "$T/record" -- true
+	is_like "$stderr" "*REDLOCK_CACERT: cannot read --cacert *No such file or directory*"
+	run -0 jq -e '.outcome == "failed" and .status == 78' "$T/record"
+	REDLOCK_CACERT=$T/none run -78 --separate-stderr redlock acquire -n -k job --json
+	json '.outcome == "failed" and .status == 78'
+}
+
 @test "tls: the certificates are read while the connections open" {
 	mkfifo "$T/ca"
 	in_background "$T/out" run -n -k job --cacert "$T/ca" -- true

@@ -9,7 +9,6 @@
 #include "cli/option.h"
 #include "cmd/print.h"
 #include "cmd/setup.h"
-#include "net/query.h"
 #include "net/tls.h"
 #include "proc/tree.h"
 #include "report/list.h"
@@ -159,44 +158,10 @@ void client_log_reply(const struct client *c)
 /* ---- waiting for the lock ---- */
 
 /* Adds the hints about a refusal, once. */
-static void explain(struct client *c, const struct server_info info[], enum log_level at)
+static void explain(struct client *c, enum log_level at)
 {
-	setup_hint_by_info(c->settings, &c->session.lock.tally, info, at);
+	setup_hint(c->settings, &c->session.lock.tally, at);
 	c->has_hinted_why = at <= log_level();
-}
-
-/* After a refusal: asks the nodes that are out of memory how much they use, and those that answer
- * with an error what they are, for the hint. NULL: there are none. */
-static const struct server_info *ask_for_info(const struct client *c)
-{
-	static struct query query;
-	static struct server_info info[NODES_MAX];
-	const struct policy policy = settings_policy(c->settings);
-	const struct tally *t = &c->session.lock.tally;
-	const struct request *asked[NODES_MAX] = {NULL};
-	struct request r;
-	struct err e;
-	bool has_any = false;
-
-	request_command(&r, (const char *const[]){"INFO", NULL});
-	for (int i = 0; i < t->nodes; i++) {
-		const struct reply *a = &t->ballot[i].reply;
-
-		if (reply_is_absent(a, REASON_OOM) || reply_is_absent(a, REASON_SERVER))
-			asked[i] = &r;
-		has_any |= asked[i] != NULL;
-	}
-	if (!has_any || query_open(&query, &policy, &c->settings->nodes, &e) < 0)
-		return NULL;
-	query_ask(&query, asked, NULL, QUERY_ALL);
-	for (int i = 0; i < t->nodes; i++) {
-		bool has_replied = asked[i] && query.tally.ballot[i].vote == VOTE_YES;
-
-		server_info_read(&info[i], has_replied ? query.page[i] : "",
-			has_replied ? query.page_len[i] : 0);
-	}
-	query_close(&query);
-	return info;
 }
 
 /* A client that waits for the nodes, and not for a holder, needs help, even if it is to be quiet.
@@ -214,7 +179,7 @@ static void alarm_outage(struct client *c)
 	report_refusal(text, lock, &c->settings->nodes, &c->settings->keys, now);
 	log_event(LOG_ERRORS, &(struct log_event){.name = "waiting"}, "waiting: %s", text);
 	if (!c->has_hinted_why)
-		explain(c, NULL, LOG_ERRORS);
+		explain(c, LOG_ERRORS);
 }
 
 /* Does the message about the holder name nodes with problems? See report_refusal(). */
@@ -354,7 +319,7 @@ static void show_waiting(struct client *c)
 				.holder = report_holder_text(holder, &lock->tally)},
 			"waiting: %s", text);
 	if (is_new)
-		explain(c, NULL, LOG_NORMAL);
+		explain(c, LOG_NORMAL);
 	if (lock->refusal == REFUSAL_BUSY)
 		warn_of_holder_above(c);
 }
@@ -508,7 +473,7 @@ static bool was_ours(const struct lock *lock)
 void client_hint_remedy(struct client *c, enum log_level at)
 {
 	if (!c->has_hinted_why && setup_has_hint(c->settings, &c->session.lock.tally))
-		explain(c, NULL, at);
+		explain(c, at);
 }
 
 void client_hint_loss(struct client *c)
@@ -612,7 +577,7 @@ int client_refused(struct client *c)
 	log_event(LOG_ERRORS, &(struct log_event){.name = outcome, .status = STATUS_NO_QUORUM},
 		"%s", text);
 	if (lock->refusal == REFUSAL_NO_QUORUM && !c->has_hinted_why)
-		explain(c, ask_for_info(c), LOG_ERRORS);
+		explain(c, LOG_ERRORS);
 	return STATUS_NO_QUORUM;
 }
 

@@ -8,6 +8,7 @@
 #include "cmd/print.h"
 #include "file/file.h"
 #include "net/tls.h"
+#include "net/query.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -363,20 +364,49 @@ static bool lacks_password_of_caller(const struct settings *s, const struct tall
 	return false;
 }
 
-void setup_hint_by_info(const struct settings *s, const struct tally *t,
-	const struct server_info info[], enum log_level at)
+/* Asks the nodes that are out of memory how much they use, and those that answer with an error what
+ * they are. NULL: there are none. */
+static const struct server_info *ask_for_info(const struct settings *s, const struct tally *t)
 {
-	each_hint(s, t, info, true, at);
+	static struct query query;
+	static struct server_info info[NODES_MAX];
+	const struct policy policy = settings_policy(s);
+	const struct request *asked[NODES_MAX] = {NULL};
+	struct request r;
+	struct err e;
+	bool has_any = false;
+
+	request_command(&r, (const char *const[]){"INFO", NULL});
+	for (int i = 0; i < t->nodes; i++) {
+		const struct reply *a = &t->ballot[i].reply;
+
+		if (reply_is_absent(a, REASON_OOM) || reply_is_absent(a, REASON_SERVER))
+			asked[i] = &r;
+		has_any |= asked[i] != NULL;
+	}
+	if (!has_any || query_open(&query, &policy, &s->nodes, &e) < 0)
+		return NULL;
+	query_ask(&query, asked, NULL, QUERY_ALL);
+	for (int i = 0; i < t->nodes; i++) {
+		bool has_replied = asked[i] && query.tally.ballot[i].vote == VOTE_YES;
+
+		server_info_read(&info[i], has_replied ? query.page[i] : "",
+			has_replied ? query.page_len[i] : 0);
+	}
+	query_close(&query);
+	return info;
+}
+
+void setup_hint(const struct settings *s, const struct tally *t, enum log_level at)
+{
+	if (at > log_level())
+		return;
+	each_hint(s, t, ask_for_info(s, t), true, at);
 	if (lacks_password_of_caller(s, t))
 		log_hint(at, "'redlock run' and 'redlock acquire' pass on no password, but a "
 			     "--password-file: use it there");
 	if (setup_lacks_nodes(s, &t->ballot[0].reply))
 		setup_hint_nodes(at);
-}
-
-void setup_hint(const struct settings *s, const struct tally *t, enum log_level at)
-{
-	setup_hint_by_info(s, t, NULL, at);
 }
 
 void setup_hint_one(

@@ -13,7 +13,6 @@
 #include "cli/config_file.h"
 #include "cli/settings.h"
 #include "lock/tally.h"
-#include "report/server_info.h"
 
 /*
  * Reads the configuration file, if there is one, for settings that the command line and the
@@ -47,16 +46,13 @@ void setup_print(const struct settings *s);
 bool setup_lacks_nodes(const struct settings *s, const struct reply *reply);
 void setup_hint_nodes(enum log_level at);
 
-/* Hints at a cause when too few nodes could be asked, if one is known. */
+/* Hints at a cause when too few nodes could be asked, if one is known. setup_hint() asks those
+ * nodes for INFO whose fix depends on it, and waits for one node time-out at most. */
 bool setup_has_hint(const struct settings *s, const struct tally *t);
 void setup_hint(const struct settings *s, const struct tally *t, enum log_level at);
 
 /* Prints the hint about one node's reply. */
 void setup_hint_one(
 	const struct settings *s, int node, const struct reply *problem, enum log_level at);
-
-/* The same, with what the nodes told about themselves (report_remedy()); NULL: nothing. */
-void setup_hint_by_info(const struct settings *s, const struct tally *t,
-	const struct server_info info[], enum log_level at);
 
 #endif

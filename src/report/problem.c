@@ -209,9 +209,13 @@ bool problem_is_final(const struct reply *a)
 
 const char *problem_memory_fix(char dst[64], const struct server_info *info)
 {
-	/* Without INFO, 0: no limit. */
-	int64_t limit = info && info->memory > 0 ? usec_max(2 * info->memory, MEMORY_MIN) : 0;
+	int64_t limit;
 
+	if (!info || info->memory <= 0)
+		return "raise 'maxmemory' in redis-cli with CONFIG SET, to at least twice the "
+		       "'used_memory' of INFO memory and at least 8mb";
+	/* A limit that is high enough by now stays. */
+	limit = usec_max(usec_max(2 * info->memory, MEMORY_MIN), info->memory_max);
 	snprintf(dst, 64, "CONFIG SET maxmemory %" PRId64, limit);
 	return dst;
 }

@@ -443,14 +443,26 @@ works_silently() {
 # ---- a server that refuses ----
 
 @test "a server whose memory is full" {
-	node 1 config set maxmemory 1mb > "$T/set"
+	node 1 config set maxmemory 100kb > "$T/set"
 	run -69 --separate-stderr redlock run -n -k job -- true
 	FIX=$(sed -n 's/^hint: in redis-cli on the node: //p' <<< "$stderr")
 	is_like "$FIX" "CONFIG SET maxmemory [1-9]*"
 	run -69 --separate-stderr redlock doctor
 	is_like "$output" "*error: is out of memory?    fix: CONFIG SET maxmemory [1-9]*"
+	# the same advice while a client waits
+	in_background "$T/waiter" run --node-wait 10m -k job -- echo done
+	eventually file_has "$T/waiter" '^hint: in redis-cli on the node: '
+	FIX=$(sed -n 's/^hint: in redis-cli on the node: //p' "$T/waiter")
+	is_like "$FIX" "CONFIG SET maxmemory [1-9]*"
 	paste
-	works
+	ended_with 0
+	# a user that may not ask for INFO gets no figure
+	node 1 config set maxmemory 100kb > "$T/set"
+	with_user '~*' '&*' +@all -info
+	fails "is out of memory" --nodes "$APP"
+	is_like "$FIX" "raise 'maxmemory' in redis-cli with CONFIG SET, to at least twice the 'used_memory' of INFO memory and at least 8mb"
+	FIX="CONFIG SET maxmemory 8mb" paste
+	works --nodes "$APP"
 }
 
 @test "a server that cannot save its snapshot" {

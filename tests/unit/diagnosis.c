@@ -414,8 +414,13 @@ TEST(doctor_writes_refused)
 	EXPECT(0, "memory", ERROR, "is out of memory", "CONFIG SET maxmemory 8388608");
 	change(0, "used_memory:940136", "used_memory:5000000");
 	EXPECT(0, "memory", ERROR, "is out of memory", "CONFIG SET maxmemory 10000000");
+	/* The limit is never lowered, and never removed. */
+	change(0, "maxmemory:1000000", "maxmemory:20000000");
+	EXPECT(0, "memory", ERROR, "is out of memory", "CONFIG SET maxmemory 20000000");
 	change(0, "used_memory:940136", "used_memory:x");
-	EXPECT(0, "memory", ERROR, "is out of memory", "CONFIG SET maxmemory 0");
+	EXPECT(0, "memory", ERROR, "is out of memory",
+		"raise 'maxmemory' in redis-cli with CONFIG SET, to at least twice the "
+		"'used_memory' of INFO memory and at least 8mb");
 	change(0, "used_memory:940136", "used_memory:99999999999999999999");
 	judge();
 	CHECK(strlen(diagnosis.finding[0].fix) > 30 && !strchr(diagnosis.finding[0].fix, '-'));

@@ -406,13 +406,8 @@ int client_step(struct client *c)
 		warn_of_contest(c);
 	}
 	report_lock(c->name, lock_slot(lock), &c->settings->keys);
-	if (lock_state(lock) == LOCK_HELD &&
-		report_unguarded(text, &lock->tally, &c->settings->nodes)[0]) {
-		log_say(LOG_NORMAL, "%s", text);
-		log_hint(LOG_NORMAL,
-			"in redis-cli on these nodes: ACL SETUSER USER +info +time, and "
-			"~" GUARD_KEY " if the user has some keys only");
-	}
+	if (lock_state(lock) == LOCK_HELD)
+		setup_warn_unguarded(c->settings, &lock->tally);
 	alarm_outage(c);
 	if (lock_is_pausing(lock) && clock_now() >= c->message_at && client_is_open(c)) {
 		show_waiting(c);

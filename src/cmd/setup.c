@@ -10,6 +10,7 @@
 #include "net/tls.h"
 #include "net/query.h"
 #include "report/report.h"
+#include "report/rights.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -328,14 +329,14 @@ void setup_hint_nodes(enum log_level at)
 
 /* Counts the hints, and prints them if `prints`. */
 static int each_hint(const struct settings *s, const struct tally *t,
-	const struct server_info info[], bool prints, enum log_level at)
+	const struct server_info info[], const int unguarded[], bool prints, enum log_level at)
 {
 	const char *remark, *last = NULL;
 	char hint[REPORT_MAX];
 	int count = 0;
 
 	for (int i = 0; i < t->nodes; i++) {
-		if (!report_remedy(hint, s, t, info, i, &remark))
+		if (!report_remedy(hint, s, t, info, unguarded, i, &remark))
 			continue;
 		count++;
 		if (prints)
@@ -349,7 +350,7 @@ static int each_hint(const struct settings *s, const struct tally *t,
 
 bool setup_has_hint(const struct settings *s, const struct tally *t)
 {
-	return each_hint(s, t, NULL, false, LOG_ERRORS) > 0;
+	return each_hint(s, t, NULL, NULL, false, LOG_ERRORS) > 0;
 }
 
 /* Does a node require a password, which `run` or `acquire` did not pass on? */
@@ -401,12 +402,72 @@ void setup_hint(const struct settings *s, const struct tally *t, enum log_level 
 {
 	if (at > log_level())
 		return;
-	each_hint(s, t, ask_for_info(s, t), true, at);
+	each_hint(s, t, ask_for_info(s, t), NULL, true, at);
 	if (lacks_password_of_caller(s, t))
 		log_hint(at, "'redlock run' and 'redlock acquire' pass on no password, but a "
 			     "--password-file: use it there");
 	if (setup_lacks_nodes(s, &t->ballot[0].reply))
 		setup_hint_nodes(at);
+}
+
+/* Asks the nodes that voted without a restart guard why: unguarded[]. */
+static void ask_for_guard(const struct settings *s, const struct tally *t, int unguarded[NODES_MAX])
+{
+	static struct query query;
+	static struct server_info info;
+	const struct {
+		const char *words[5];
+		int denied, missing;
+	} parts[] = {
+		{{"INFO", NULL}, UNGUARDED_INFO, UNGUARDED_NO_INFO},
+		{{"TIME", NULL}, UNGUARDED_TIME, UNGUARDED_NO_TIME},
+		{{"EVAL", "return 0", "1", GUARD_KEY, NULL}, UNGUARDED_KEY, 0},
+	};
+	const struct policy policy = settings_policy(s);
+	const struct request *asked[NODES_MAX] = {NULL};
+	struct request r;
+	struct err e;
+
+	for (int i = 0; i < t->nodes; i++) {
+		asked[i] = tally_is_unguarded(t, i) ? &r : NULL;
+		unguarded[i] = 0;
+	}
+	if (query_open(&query, &policy, &s->nodes, &e) < 0)
+		return;
+	for (size_t part = 0; part < sizeof(parts) / sizeof(parts[0]); part++) {
+		request_command(&r, parts[part].words);
+		query_ask(&query, asked, NULL, QUERY_ALL);
+		for (int i = 0; i < t->nodes; i++) {
+			const struct reply *a = &query.tally.ballot[i].reply;
+
+			if (!asked[i])
+				continue;
+			if (reply_is_absent(a, REASON_NOPERM))
+				unguarded[i] |= parts[part].denied;
+			if (reply_is_absent(a, REASON_SERVER))
+				unguarded[i] |= parts[part].missing;
+			if (part > 0 || a->vote != VOTE_YES)
+				continue;
+			server_info_read(&info, query.page[i], query.page_len[i]);
+			if (!info.run_id[0])
+				unguarded[i] |= UNGUARDED_NO_RUN_ID;
+		}
+	}
+	query_close(&query);
+}
+
+void setup_warn_unguarded(const struct settings *s, const struct tally *t)
+{
+	int unguarded[NODES_MAX], count = 0;
+	char message[REPORT_MAX];
+
+	for (int i = 0; i < t->nodes; i++)
+		count += tally_is_unguarded(t, i);
+	if (count == 0 || log_level() < LOG_NORMAL)
+		return;
+	ask_for_guard(s, t, unguarded);
+	log_say(LOG_NORMAL, "%s", report_unguarded(message, t, &s->nodes, unguarded));
+	each_hint(s, t, NULL, unguarded, true, LOG_NORMAL);
 }
 
 void setup_hint_one(
@@ -415,7 +476,7 @@ void setup_hint_one(
 	struct tally t = {.nodes = s->nodes.count};
 
 	t.ballot[node].reply = *problem;
-	each_hint(s, &t, NULL, true, at);
+	each_hint(s, &t, NULL, NULL, true, at);
 }
 
 /* ---- the command's environment ---- */

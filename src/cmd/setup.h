@@ -51,6 +51,10 @@ void setup_hint_nodes(enum log_level at);
 bool setup_has_hint(const struct settings *s, const struct tally *t);
 void setup_hint(const struct settings *s, const struct tally *t, enum log_level at);
 
+/* Warns of the nodes that voted without a restart guard. Asks them why, and waits for three node
+ * time-outs at most. */
+void setup_warn_unguarded(const struct settings *s, const struct tally *t);
+
 /* Prints the hint about one node's reply. */
 void setup_hint_one(
 	const struct settings *s, int node, const struct reply *problem, enum log_level at);

@@ -135,6 +135,11 @@ int tally_no(const struct tally *t)
 	return tally_count(t, VOTE_GONE) + tally_count(t, VOTE_FOREIGN);
 }
 
+bool tally_is_unguarded(const struct tally *t, int node)
+{
+	return t->ballot[node].vote == VOTE_YES && t->ballot[node].reply.is_unguarded;
+}
+
 bool tally_in_trouble(const struct tally *t, int node)
 {
 	const struct ballot *b = &t->ballot[node];

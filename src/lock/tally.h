@@ -94,6 +94,9 @@ bool tally_is_hopeless(const struct tally *t);
  * reply is that of the round before. */
 bool tally_in_trouble(const struct tally *t, int node);
 
+/* The node has voted, and cannot tell whether it forgot keys. */
+bool tally_is_unguarded(const struct tally *t, int node);
+
 /* The holder that most nodes name (of several keys: of the first that is taken), on how many nodes
  * in *nodes, and for how long it has a majority, or else one node. vote is VOTE_NONE if there is no
  * holder. */

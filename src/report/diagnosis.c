@@ -146,6 +146,13 @@ static void judge_version(struct diagnosis *d, int node, const struct server_inf
 	}
 }
 
+/* How long a restarted node has no vote, until all locks that it may have forgotten have expired;
+ * 0: no restart guard. */
+static usec guard_time(const struct settings *s)
+{
+	return settings_policy(s).quarantine;
+}
+
 /* Is the node a voter of its own? False: it is the same server as a node that was judged before. */
 static bool judge_identity(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts facts[])
@@ -166,7 +173,9 @@ static bool judge_identity(
 	}
 	if (reply_is_absent(&facts[node].informed, REASON_SERVER) && !is_refused(&facts[node]))
 		finding_add(d, node, SEVERITY_WARNING, "info",
-			"remove 'rename-command INFO' from redis.conf, and restart",
+			guard_time(s) > 0
+				? NO_INFO_FIX
+				: "remove 'rename-command INFO' from redis.conf, and restart",
 			"does not answer INFO: most checks were not possible");
 	if (facts[node].informed.vote != VOTE_YES)
 		return true;
@@ -221,13 +230,6 @@ static void judge_room(struct diagnosis *d, int node, const struct node_facts *p
 			"serves %" PRId64 " of at most %" PRId64
 			" clients: further clients will be refused",
 			info->clients, clients_max);
-}
-
-/* How long a restarted node has no vote, until all locks that it may have forgotten have expired;
- * 0: no restart guard. */
-static usec guard_time(const struct settings *s)
-{
-	return settings_policy(s).quarantine;
 }
 
 static void judge_persistence(

@@ -1,23 +1,40 @@
 #include "report/report.h"
 
 #include "report/line.h"
+#include "report/rights.h"
 
 #include <strings.h>
 
-const char *report_unguarded(
-	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
+const char *report_unguarded(char dst[REPORT_MAX], const struct tally *t,
+	const struct node_list *nodes, const int unguarded[])
 {
+	static const struct {
+		int bit;
+		const char *words;
+	} reasons[] = {
+		{UNGUARDED_INFO, "this user may not use INFO"},
+		{UNGUARDED_TIME, "this user may not use TIME"},
+		{UNGUARDED_KEY, "this user may not use the key '" GUARD_KEY "'"},
+		{UNGUARDED_NO_INFO, "the server has no command INFO"},
+		{UNGUARDED_NO_TIME, "the server has no command TIME"},
+		{UNGUARDED_NO_RUN_ID, "the server reports no run id"},
+	};
 	struct line l = line_begin(dst);
 	const char *separator = "no restart guard on ";
+	int all = 0;
 
 	for (int i = 0; i < t->nodes; i++)
-		if (t->ballot[i].vote == VOTE_YES && t->ballot[i].reply.is_unguarded) {
+		if (tally_is_unguarded(t, i)) {
 			line_add(&l, "%s%s", separator, nodes->node[i].label);
 			separator = ", ";
+			all |= unguarded[i];
 		}
-	if (l.used > 0)
-		line_add(&l, ": this user may not ask for INFO or TIME, or not use the key "
-			     "'" GUARD_KEY "'");
+	separator = ": ";
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (all & reasons[i].bit) {
+			line_add(&l, "%s%s", separator, reasons[i].words);
+			separator = "; ";
+		}
 	return dst;
 }
 

@@ -4,6 +4,7 @@
 #include "report/foreign.h"
 #include "report/line.h"
 #include "report/problem.h"
+#include "report/rights.h"
 
 #include <string.h>
 
@@ -20,18 +21,29 @@ static bool has_fix(char fix[FIX_MAX], const struct settings *s, const struct ta
 	return fix[0] != '\0';
 }
 
+/* The same; `unguarded`: has the node voted without a restart guard, for a reason with a known fix?
+ */
+static bool has_hint(char fix[FIX_MAX], const struct settings *s, const struct tally *t,
+	const struct server_info info[], const int unguarded[], int node)
+{
+	if (!unguarded)
+		return has_fix(fix, s, t, info, node);
+	return tally_is_unguarded(t, node) &&
+	       rights_guard_fix(fix, s, node, unguarded[node])[0] != '\0';
+}
+
 const char *report_remedy(char dst[REPORT_MAX], const struct settings *s, const struct tally *t,
-	const struct server_info info[], int node, const char **remark)
+	const struct server_info info[], const int unguarded[], int node, const char **remark)
 {
 	struct line l = line_begin(dst);
 	char fix[FIX_MAX], other[FIX_MAX];
 	bool has_same[NODES_MAX] = {false};
 	int count = 0;
 
-	if (!has_fix(fix, s, t, info, node))
+	if (!has_hint(fix, s, t, info, unguarded, node))
 		return NULL;
 	for (int i = 0; i < t->nodes; i++) {
-		has_same[i] = has_fix(other, s, t, info, i) && strcmp(other, fix) == 0;
+		has_same[i] = has_hint(other, s, t, info, unguarded, i) && strcmp(other, fix) == 0;
 		if (has_same[i] && i < node)
 			return NULL;
 		count += has_same[i];

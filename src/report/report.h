@@ -69,9 +69,10 @@ const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 
 /* The hint about the problem of that node, with the names of all nodes that have the same fix;
  * NULL: there is no fix, or the hint of an earlier node has it. *remark is a hint that follows, or
- * NULL. `info` is about the nodes that were asked for it (kind[0]), or NULL. */
+ * NULL. `info` is about the nodes that were asked for it (kind[0]), or NULL. `unguarded`, if it
+ * is not NULL, is that of report_unguarded(): the hint is about the restart guard. */
 const char *report_remedy(char dst[REPORT_MAX], const struct settings *s, const struct tally *t,
-	const struct server_info info[], int node, const char **remark);
+	const struct server_info info[], const int unguarded[], int node, const char **remark);
 
 /* How to end a lock that never expires, or get rid of other data under the key; NULL: the holder
  * has an end. */
@@ -90,9 +91,10 @@ const char *report_missing(
 const char *report_no_queue(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys);
 
-/* The nodes that voted although they cannot tell whether they restarted; "": none. */
-const char *report_unguarded(
-	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes);
+/* The nodes that voted although they cannot tell whether they restarted; unguarded[i]: why node i
+ * cannot, a sum of UNGUARDED_* (report/rights.h). */
+const char *report_unguarded(char dst[REPORT_MAX], const struct tally *t,
+	const struct node_list *nodes, const int unguarded[]);
 
 /* ---- the lock was lost, or not released everywhere ---- */
 

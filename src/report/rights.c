@@ -282,6 +282,29 @@ const char *rights_fix(char dst[FIX_MAX], const struct settings *s, int node, co
 	return dst;
 }
 
+const char *rights_guard_fix(char dst[FIX_MAX], const struct settings *s, int node, int unguarded)
+{
+	const char *user = rights_user(s, node);
+	char shown[300];
+
+	dst[0] = '\0';
+	if (unguarded & UNGUARDED_NO_INFO)
+		snprintf(dst, FIX_MAX, "%s", NO_INFO_FIX);
+	else if (unguarded & UNGUARDED_NO_TIME)
+		snprintf(dst, FIX_MAX, "remove 'rename-command TIME' from redis.conf, and restart");
+	else if (unguarded & UNGUARDED_NO_RUN_ID)
+		snprintf(dst, FIX_MAX,
+			"name another server, or give --restart-guard off: it does "
+			"not tell of its restarts");
+	else if (unguarded)
+		snprintf(dst, FIX_MAX, "ACL SETUSER %s%s%s%s",
+			utf8_escape(shown, sizeof(shown), user, strlen(user)),
+			unguarded & UNGUARDED_INFO ? " +info" : "",
+			unguarded & UNGUARDED_TIME ? " +time" : "",
+			unguarded & UNGUARDED_KEY ? " ~" GUARD_KEY : "");
+	return dst;
+}
+
 /* Refused although all rights that were tried are there: the user lacks other rights. A finding of
  * severity `found` about the rights explains a refusal, unless that makes locks impossible and the
  * finding says less. */

@@ -21,6 +21,22 @@ void rights_judge(
 const char *rights_fix(
 	char dst[FIX_MAX], const struct settings *s, int node, const struct reply *a);
 
+/* The fix for a server that has no command INFO. */
+#define NO_INFO_FIX \
+	"remove 'rename-command INFO' from redis.conf, and restart; where that is not possible, " \
+	"give --restart-guard off: a restarted node then votes at once"
+
+/* Why a node has no restart guard: the user lacks a right, or the server lacks a command. */
+#define UNGUARDED_INFO 1
+#define UNGUARDED_TIME 2
+#define UNGUARDED_KEY 4
+#define UNGUARDED_NO_INFO 8
+#define UNGUARDED_NO_TIME 16
+#define UNGUARDED_NO_RUN_ID 32
+
+/* Writes the fix for a sum of these; "": none is known. */
+const char *rights_guard_fix(char dst[FIX_MAX], const struct settings *s, int node, int unguarded);
+
 /* Does the user lack the right to the key of that request, or to one that its script reads? */
 bool rights_lacks_key(const struct reply *a);
 

@@ -381,7 +381,7 @@ waits() {
 @test "no right to INFO, to PUBSUB, to a channel: the lock is acquired, and doctor names the rule" {
 	export REDLOCK_RESTART_GUARD=on # one node has none otherwise
 	with_user '~*' '&*' +@all -info
-	says 0 'done' "redlock: no restart guard on unix://$T/1.sock: this user may not ask for INFO *" run -n -k job --nodes "$APP" -- echo done
+	says 0 'done' "redlock: no restart guard on unix://$T/1.sock: this user may not use INFO?hint: in redis-cli on the node: ACL SETUSER app +info?hint: ACL SAVE*" run -n -k job --nodes "$APP" -- echo done
 	lacks info +info
 	paste
 	works_silently
@@ -618,6 +618,12 @@ is_freed_by() {
 	says 0 'done' '' run -n -k job --restart-guard off -- echo done
 	run -0 --separate-stderr redlock doctor
 	is_like "$output" "*warning: does not answer INFO: *?    fix: remove 'rename-command INFO' from redis.conf, and restart*"
+	# the restart guard needs INFO: no right is to blame
+	says 0 'done' "redlock: no restart guard on unix://$T/1.sock: the server has no command INFO?hint: remove 'rename-command INFO' from redis.conf, and restart; where that is not possible, give --restart-guard off: *" \
+		run -n -k job --restart-guard on -- echo done
+	run -0 --separate-stderr redlock doctor --restart-guard on
+	is_like "$output" "*?    fix: remove 'rename-command INFO' from redis.conf, and restart; where that is not possible, give --restart-guard off: *"
+	says 0 'done' '' run -n -k job --restart-guard off -- echo done
 	kill_node 1
 	start_node 1
 	eventually admitted 1

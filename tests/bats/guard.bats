@@ -434,11 +434,16 @@ without_backlog() { [[ "$(node "$1" info replication)" == *repl_backlog_active:0
 		node $i flushall
 	done > "$T/set"
 	for user in noinfo nokeys readonly notime; do
+		case $user in
+		noinfo) lacks=INFO rule=+info ;;
+		notime) lacks=TIME rule=+time ;;
+		*) lacks="the key '{redlock}:node'" rule='~{redlock}:node' ;;
+		esac
 		REDLOCK_NODES="unix://$user:pw@$T/1.sock unix://$user:pw@$T/2.sock unix://$user:pw@$T/3.sock" \
 			run -0 --separate-stderr redlock run -n -k job -- echo done
 		[ "$output" = "done" ]
-		is_like "$stderr" "redlock: no restart guard on unix://*[12].sock, unix://*[23].sock*: this user may not ask for INFO or TIME, or not use the key '{redlock}:node'?hint: *ACL SETUSER USER +info +time, and ~{redlock}:node *"
-		[ "${#stderr_lines[@]}" -eq 2 ]
+		is_like "$stderr" "redlock: no restart guard on unix://*[12].sock, unix://*[23].sock*: this user may not use $lacks?hint: in redis-cli on *: ACL SETUSER $user $rule?hint: ACL SAVE*"
+		[ "${#stderr_lines[@]}" -eq 3 ]
 	done
 }
 

@@ -2,6 +2,7 @@
 #include "report/report.h"
 #include "report/list.h"
 #include "report/problem.h"
+#include "report/rights.h"
 
 #include "cli/settings.h"
 #include "unit/unit.h"
@@ -997,8 +998,8 @@ static const struct settings *asked(void)
 static const char *remedy(const struct lock *lock, int node, const char **remark)
 {
 	const char *ignored;
-	const char *hint =
-		report_remedy(text, asked(), &lock->tally, NULL, node, remark ? remark : &ignored);
+	const char *hint = report_remedy(
+		text, asked(), &lock->tally, NULL, NULL, node, remark ? remark : &ignored);
 
 	return hint ? hint : "";
 }
@@ -1113,22 +1114,52 @@ TEST(report_remedy_knows_the_words_of_each_server)
 	}
 }
 
+static const char *guard_remedy(const struct lock *lock, const int unguarded[], int node)
+{
+	const char *remark;
+	const char *hint =
+		report_remedy(text, asked(), &lock->tally, NULL, unguarded, node, &remark);
+
+	return hint ? hint : "none";
+}
+
 TEST(report_votes_without_restart_guard)
 {
 	struct lock lock = fresh(3);
+	int why[NODES_MAX] = {UNGUARDED_INFO | UNGUARDED_TIME, UNGUARDED_INFO, UNGUARDED_KEY};
 
 	for (int i = 0; i < 3; i++)
 		set_vote(&lock, i, VOTE_YES);
-	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes()), "");
+	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes(), why), "");
+	CHECK_TEXT(guard_remedy(&lock, why, 0), "none");
 	lock.tally.ballot[0].reply.is_unguarded = lock.tally.ballot[2].reply.is_unguarded = true;
-	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes()),
-		"no restart guard on redis://a:6379, redis://c:6379: this user may not ask for "
-		"INFO or TIME, or not use the key '{redlock}:node'");
+	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes(), why),
+		"no restart guard on redis://a:6379, redis://c:6379: this user may not use INFO; "
+		"this user may not use TIME; this user may not use the key '{redlock}:node'");
+	CHECK_TEXT(guard_remedy(&lock, why, 0),
+		"in redis-cli on redis://a:6379: ACL SETUSER u +info +time");
+	CHECK_TEXT(guard_remedy(&lock, why, 1), "none");
+	CHECK_TEXT(guard_remedy(&lock, why, 2),
+		"in redis-cli on redis://c:6379: ACL SETUSER default ~{redlock}:node");
 	set_vote(&lock, 0, VOTE_ABSENT);
 	lock.tally.ballot[0].reply.is_unguarded = true;
-	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes()),
-		"no restart guard on redis://c:6379: this user may not ask for INFO or TIME, or "
-		"not use the key '{redlock}:node'");
+	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes(), why),
+		"no restart guard on redis://c:6379: this user may not use the key "
+		"'{redlock}:node'");
+	for (int i = 0; i < 3; i++) {
+		set_vote(&lock, i, VOTE_YES);
+		lock.tally.ballot[i].reply.is_unguarded = true;
+		why[i] = UNGUARDED_NO_INFO;
+	}
+	CHECK(strstr(report_unguarded(text, &lock.tally, nodes(), why),
+		": the server has no command INFO"));
+	CHECK(strstr(guard_remedy(&lock, why, 0), "remove 'rename-command INFO' from redis.conf"));
+	CHECK_TEXT(guard_remedy(&lock, why, 1), "none");
+	for (int i = 0; i < 3; i++)
+		why[i] = UNGUARDED_NO_RUN_ID;
+	CHECK(strstr(report_unguarded(text, &lock.tally, nodes(), why),
+		": the server reports no run id"));
+	CHECK(strstr(guard_remedy(&lock, why, 0), "--restart-guard off"));
 }
 
 TEST(report_slots)

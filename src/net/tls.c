@@ -149,6 +149,7 @@ const char *tls_version(void)
 	X(X509_STORE_CTX_get_error) X(X509_STORE_CTX_get_error_depth) \
 	X(X509_STORE_CTX_get_current_cert) X(X509_verify_cert_error_string) \
 	X(X509_get0_notBefore) X(X509_get0_notAfter) X(X509_get_ext_by_NID) \
+	X(X509_get_issuer_name) X(X509_NAME_oneline) \
 	X(ASN1_TIME_to_tm)
 /* clang-format on */
 
@@ -443,13 +444,21 @@ usec tls_own_valid_until(void)
 	return until;
 }
 
+#define ISSUER_MAX 160
+
+/* Writes the name of the authority, as "/CN=name". */
+static const char *issuer_of(char dst[ISSUER_MAX], const X509 *cert)
+{
+	return ssl.X509_NAME_oneline(ssl.X509_get_issuer_name(cert), dst, ISSUER_MAX);
+}
+
 static void reject_certificate(struct tls *t, X509_STORE_CTX *store, const X509 *cert)
 {
 	int error = ssl.X509_STORE_CTX_get_error(store);
 	const char *whose = ssl.X509_STORE_CTX_get_error_depth(store) == 0
 				    ? "its certificate"
 				    : "the certificate of its authority";
-	char text[NODE_HOST_MAX + 80], day[TIME_TEXT_MAX];
+	char text[NODE_HOST_MAX + 80 + ISSUER_MAX], day[TIME_TEXT_MAX], issuer[ISSUER_MAX];
 
 	switch (error) {
 	case X509_V_ERR_CERT_HAS_EXPIRED:
@@ -472,10 +481,14 @@ static void reject_certificate(struct tls *t, X509_STORE_CTX *store, const X509 
 		snprintf(text, sizeof(text), "its certificate is self-signed and not trusted");
 		break;
 	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+		snprintf(text, sizeof(text), "its certificate comes from an unknown root, %s",
+			issuer_of(issuer, cert));
+		break;
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
 	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-		snprintf(text, sizeof(text), "its certificate comes from an unknown authority");
+		snprintf(text, sizeof(text), "%s comes from an unknown authority, %s", whose,
+			issuer_of(issuer, cert));
 		break;
 	default:
 		snprintf(text, sizeof(text), "%s: %s", whose,

@@ -72,6 +72,7 @@ static const struct {
  *     {detail}          the detail of the reply
  *     {memory}          the command that gives the node more memory
  *     {acl}             the ACL rule that is missing
+ *     {authority}       how to trust an authority that is not in --cacert
  */
 static const struct {
 	enum reason reason;
@@ -113,8 +114,8 @@ static const struct {
 	{REASON_SPEAKS_TLS, NULL, "name it {rediss}"},
 	{REASON_TLS, NULL, "let the server speak TLS 1.2 or later ('tls-protocols')"},
 	{REASON_UNTRUSTED, "authority expired on",
-		"renew the certificate of that authority, in --cacert FILE and in the server's "
-		"'tls-ca-cert-file'"},
+		"renew the certificate of that authority: in --cacert FILE, or, if the server "
+		"sends it, in its 'tls-cert-file'"},
 	{REASON_UNTRUSTED, "expired on",
 		"renew the certificate ('tls-cert-file' names it), then restart the server"},
 	{REASON_UNTRUSTED, "is not valid before",
@@ -125,9 +126,12 @@ static const struct {
 		"renew the certificate with a subjectAltName: redlock ignores its common name"},
 	{REASON_UNTRUSTED, "self-signed",
 		"name that certificate with --cacert FILE ('tls-cert-file' of the server)"},
-	{REASON_UNTRUSTED, NULL,
+	{REASON_UNTRUSTED, "unknown root",
 		"name the certificate of its authority with --cacert FILE ('tls-ca-cert-file' of "
 		"the server)"},
+	{REASON_UNTRUSTED, "unknown authority", "{authority}"},
+	{REASON_UNTRUSTED, NULL,
+		"renew the certificate ('tls-cert-file'), then restart the server"},
 	{REASON_CLIENT_CERTIFICATE, "expired",
 		"renew redlock's own certificate, which --cert names"},
 	{REASON_CLIENT_CERTIFICATE, NULL,
@@ -243,6 +247,20 @@ static void append_source(
 		text_append(dst, size, used, "line %d of the configuration file", text->line);
 }
 
+/* With --cacert, an intermediate authority is the likely cause: OpenSSL needs its certificate from
+ * the server, and the root's from --cacert. The node's certificate does not tell which one it is.
+ */
+static const char *authority_fix(const struct settings *s)
+{
+	return s->tls.cacert ? "if that authority is an intermediate one, let the server send its "
+			       "certificate: append it to the file of 'tls-cert-file', and restart "
+			       "the server; if it is a root, add its certificate to --cacert FILE"
+			     : "name the certificate of its authority with --cacert FILE "
+			       "('tls-ca-cert-file' of the server); of an intermediate authority, "
+			       "that of its root, and let the server send the chain "
+			       "('tls-cert-file')";
+}
+
 struct context {
 	const struct settings *s;
 	int node;
@@ -281,6 +299,8 @@ static void append_word(
 		text_append(dst, size, used, "%s", problem_memory_fix(fix, c->info));
 	else if (is_word(name, len, "acl"))
 		text_append(dst, size, used, "%s", rights_fix(fix, c->s, c->node, c->a));
+	else if (is_word(name, len, "authority"))
+		text_append(dst, size, used, "%s", authority_fix(c->s));
 }
 
 /* Writes the fix with the words in braces replaced. */

@@ -13,6 +13,8 @@ setup_file() {
 	certificate elsewhere IP:127.0.0.9,DNS:elsewhere.example.org
 	certificate expired IP:127.0.0.1 -startdate 20230101000000Z -enddate 20240101120000Z
 	certificate client DNS:client
+	certificate middle DNS:middle -extfile <(printf 'basicConstraints = critical, CA:TRUE\n')
+	CA=middle certificate leaf IP:127.0.0.1
 	CA=other certificate stranger IP:127.0.0.1
 }
 
@@ -438,6 +440,32 @@ works_silently() {
 	fails "requires a client certificate" --nodes "rediss://127.0.0.1:$PORT"
 	is_like "$FIX" "name a certificate *with --cert FILE, and its key with --cert-key FILE; *"
 	works --nodes "rediss://127.0.0.1:$PORT" --cert "$C/client.pem" --cert-key "$C/client.key"
+}
+
+@test "TLS: an intermediate certificate that the server does not send" {
+	cp "$C/leaf.key" "$C/chain.key"
+	with_tls leaf
+	fails "comes from an unknown authority, /CN=middle" --nodes "rediss://127.0.0.1:$PORT"
+	is_like "$FIX" "name the certificate of its authority with --cacert FILE *; of an intermediate authority, that of its root, and let the server send the chain ('tls-cert-file')"
+	export REDLOCK_CACERT=$C/ca.pem
+	fails "its certificate comes from an unknown authority, /CN=middle" --nodes "rediss://127.0.0.1:$PORT"
+	is_like "$FIX" "if that authority is an intermediate one, let the server send its certificate: append it to the file of 'tls-cert-file', and restart the server; *"
+	# the intermediate certificate alone is not enough
+	REDLOCK_CACERT=$C/middle.pem fails "the certificate of its authority comes from an unknown authority, /CN=ca" --nodes "rediss://127.0.0.1:$PORT"
+	is_like "$FIX" "*; if it is a root, add its certificate to --cacert FILE"
+	cat "$C/middle.pem" "$C/ca.pem" > "$T/both.pem"
+	REDLOCK_CACERT=$T/both.pem works --nodes "rediss://127.0.0.1:$PORT"
+	cat "$C/leaf.pem" "$C/middle.pem" > "$C/chain.pem"
+	with_tls chain
+	works --nodes "rediss://127.0.0.1:$PORT"
+	REDLOCK_CACERT=$C/other.pem fails "the certificate of its authority comes from an unknown authority, /CN=ca" --nodes "rediss://127.0.0.1:$PORT"
+	is_like "$FIX" "*; if it is a root, add its certificate to --cacert FILE"
+	# a server that sends its root, too
+	cat "$C/ca.pem" >> "$C/chain.pem"
+	with_tls chain
+	REDLOCK_CACERT=$C/other.pem fails "its certificate comes from an unknown root, /CN=ca" --nodes "rediss://127.0.0.1:$PORT"
+	is_like "$FIX" "name the certificate of its authority with --cacert FILE *"
+	works --nodes "rediss://127.0.0.1:$PORT"
 }
 
 # ---- a server that refuses ----

@@ -1055,7 +1055,8 @@ TEST(report_remedies)
 	CHECK_TEXT(remedy(&lock, 0, NULL), REPLICA_FIX);
 	set_absent(&lock, 1, REASON_SPEAKS_TLS, NULL);
 	CHECK_TEXT(remedy(&lock, 1, NULL), "redis://b:6379: name it rediss://b:6379");
-	set_absent(&lock, 1, REASON_UNTRUSTED, "its certificate comes from an unknown authority");
+	set_absent(&lock, 1, REASON_UNTRUSTED,
+		"its certificate comes from an unknown authority, /CN=ca");
 	CHECK(strstr(remedy(&lock, 1, NULL), "--cacert FILE"));
 	lock = fresh(3);
 	set_vote(&lock, 1, VOTE_YES);

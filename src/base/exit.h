@@ -15,7 +15,8 @@
 #define STATUS_TABLE(X) \
 	X(STATUS_OK, 0, "success; run, sandbox, gate: the command ended with 0", "") \
 	X(STATUS_UNSOUND, 1, \
-		"doctor --strict: a quorum is usable, but there is a warning or an error", \
+		"doctor --strict: a quorum is usable, but there is a warning or an error; " \
+		"without --strict: the rights to locks are in doubt, and no -k was given", \
 		"Doctor prints a fix below each finding. Without --strict, the status is 0 as " \
 		"long as a quorum of the nodes can be used. A command of 'run' may end with " \
 		"1, too: redlock passes its status on.") \

@@ -628,8 +628,11 @@ static void show(const struct visit *v, const struct diagnosis *d)
 	for (int i = 0; i < SEVERITIES; i++)
 		append_count(
 			text, sizeof(text), &used, d->with[i], severity_name((enum severity)i));
-	print_line("%s: %d of %d nodes can be used, %d needed", text, d->usable, nodes,
-		tally_quorum(&v->query.tally));
+	if (d->is_untried)
+		print_line("%s: no lock was tried: name the key of one with -k KEY", text);
+	else
+		print_line("%s: %d of %d nodes can be used, %d needed", text, d->usable, nodes,
+			tally_quorum(&v->query.tally));
 }
 
 static void print_findings(struct json *j, const struct visit *v, const struct diagnosis *d)
@@ -686,7 +689,7 @@ static int verdict(const struct settings *s, const struct diagnosis *d, int quor
 		return STATUS_CONFIG;
 	if (d->usable < quorum)
 		return STATUS_NO_QUORUM;
-	if (s->strict && d->with[SEVERITY_ERROR] + d->with[SEVERITY_WARNING] > 0)
+	if (d->is_untried || (s->strict && d->with[SEVERITY_ERROR] + d->with[SEVERITY_WARNING] > 0))
 		return STATUS_UNSOUND;
 	return STATUS_OK;
 }
@@ -695,6 +698,7 @@ static const char *outcome(const struct diagnosis *d, int status)
 {
 	return status == STATUS_CONFIG         ? "duplicate-node"
 	       : status == STATUS_NO_QUORUM    ? "no-quorum"
+	       : d->is_untried                 ? "untried"
 	       : d->with[SEVERITY_ERROR] > 0   ? "errors"
 	       : d->with[SEVERITY_WARNING] > 0 ? "warnings"
 					       : "sound";

@@ -554,10 +554,12 @@ static int count_votes(
 
 	for (int i = 0; i < s->nodes.count; i++) {
 		const struct finding *clock = finding_of(d, i, "clock-off");
+		const struct finding *key = finding_of(d, i, "key");
 
 		votes += facts[i].trial[TRIAL_ACQUIRE].vote == VOTE_YES &&
 			 !finding_of(d, i, "quarantine") &&
 			 !(clock && clock->severity == SEVERITY_ERROR) &&
+			 !(key && key->severity == SEVERITY_ERROR) &&
 			 diagnosis_latency(&facts[i]).median <= s->node_timeout;
 	}
 	return votes;
@@ -620,18 +622,35 @@ static void judge_lists(
 		}
 }
 
+/* The user has some keys only, and not the rights that locks with any of them need; the key of a
+ * lock was not tried: whether the user can acquire one is unknown. */
+static bool is_untried(const struct diagnosis *d, const struct settings *s, int node)
+{
+	const struct finding *rights = finding_of(d, node, "rights");
+
+	if (s->keys.count > 0 || s->key_format)
+		return false;
+	return finding_of(d, node, "other-tenants") ||
+	       (finding_of(d, node, "some-keys") && rights && rights->severity == SEVERITY_WARNING);
+}
+
 void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct node_facts facts[],
 	const struct validity *ours)
 {
 	struct policy policy = settings_policy(s);
+	int in_doubt = 0;
 
 	memset(d, 0, sizeof(*d));
 	for (int i = 0; i < s->nodes.count; i++)
 		d->is_usable[i] = true;
 	for (int i = 0; i < s->nodes.count; i++)
 		judge_node(d, i, s, facts);
-	for (int i = 0; i < s->nodes.count; i++)
+	for (int i = 0; i < s->nodes.count; i++) {
 		d->usable += d->is_usable[i];
+		in_doubt += d->is_usable[i] && is_untried(d, s, i);
+	}
+	d->is_untried = d->usable >= policy_quorum(&policy) &&
+			d->usable - in_doubt < policy_quorum(&policy);
 	judge_times(d, s);
 	if (settings_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE)
 		finding_add(d, -1, SEVERITY_WARNING, "default-nodes",

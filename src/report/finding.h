@@ -41,6 +41,8 @@ struct diagnosis {
 	int usable; /* nodes that can vote now */
 	bool is_usable[NODES_MAX];
 	bool is_duplicate; /* two nodes are the same server */
+	bool is_untried; /* a user's rights are in doubt on so many nodes that the others are no
+			    quorum, and the key of a lock was not tried */
 	int with[SEVERITIES]; /* number of findings of each severity */
 };
 

@@ -306,6 +306,25 @@ as_other() {
 	done
 }
 
+@test "a user that may take no lock: doctor does not call the nodes usable" {
+	local rules
+	for rules in '~redlock:* +@all' '~elsewhere* +@all' '~redlock:* +@all -@admin -@dangerous'; do
+		with_user resetkeys nocommands '&*' $rules
+		run -69 --separate-stderr redlock run -n -k job --nodes "$APP" -- true
+		FIX=$(sed -n 's/^hint: in redis-cli on the node: //p' <<< "$stderr")
+		run -1 --separate-stderr redlock doctor --nodes "$APP"
+		is_like "$output" "*: no lock was tried: name the key of one with -k KEY"
+		[[ "$output" != *"can be used"* ]]
+		run -1 --separate-stderr redlock doctor --json --nodes "$APP"
+		[[ "$output" == *'"outcome":"untried"'* ]]
+		run -69 --separate-stderr redlock doctor -k job --nodes "$APP"
+		is_like "$output" "*error: user 'app' may not use 'job'?    fix: ${FIX//\*/[*]} *no lock can be acquired*"
+		[[ "$output" != *"locks can be acquired"* ]]
+		paste
+		says 0 'done' '*' run -n -k job --nodes "$APP" -- echo done
+	done
+}
+
 # says_how: run with these rights; FIX is the rule that it prints, if it fails.
 says_how() {
 	run --separate-stderr redlock run -n -k job --nodes "$APP" -- true

@@ -762,6 +762,19 @@ TEST(doctor_own_keys_of_other_tenants)
 					       "not take",
 			fix);
 	}
+	/* On so many nodes that the others are no quorum, whether a lock can be acquired is
+	 * unknown, unless the key of one was tried. */
+	settings.key_format = NULL;
+	judge();
+	CHECK(!diagnosis.is_untried);
+	facts[2].foreign = p->foreign;
+	facts[2].foreign_fence = p->foreign_fence;
+	judge();
+	CHECK(diagnosis.is_untried && diagnosis.usable == 3);
+	settings.key_format = "app-%s";
+	judge();
+	CHECK(!diagnosis.is_untried);
+	facts[2].foreign = facts[2].foreign_fence = said("0");
 	p->foreign_fence = reply_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
 	EXPECT_SILENCE();
 	p->foreign_fence = said("0");

@@ -91,6 +91,7 @@ struct settings {
 	long force, takeover;
 	long watch;
 	long strict;
+	const char *acl; /* a pattern of keys; NULL: not given */
 	long admit;
 	long gate_fence;
 	const char *store;

@@ -964,6 +964,40 @@ static int admit(struct visit *v)
 				 : print_admitted(v, "admitted", STATUS_OK);
 }
 
+/* ---- the rules for a user ---- */
+
+static int print_acl(const struct settings *s)
+{
+	const char *user = s->username ? s->username : "redlock";
+	const char *rule;
+	char line[FIX_MAX];
+	struct json j;
+	struct err e;
+
+	if (rights_check("--acl PATTERN", s->acl, &e) < 0 ||
+		rights_check("--username USER", user, &e) < 0) {
+		log_err(&e);
+		return print_failure(s, "usage", status_of(e.kind));
+	}
+	if (s->format == FORMAT_JSON) {
+		print_begin(&j, s);
+		print_outcome(&j, "acl", STATUS_OK);
+		json_open(&j, "rules", '[');
+	}
+	for (int i = 0; (rule = rights_line(line, i, user, s->acl)); i++) {
+		if (rule[0] && s->format == FORMAT_JSON)
+			json_text(&j, NULL, rule);
+		else if (rule[0])
+			print_line("%s", rule);
+	}
+	if (s->format == FORMAT_JSON) {
+		json_close(&j, ']');
+		print_end(&j);
+	}
+	log_hint(LOG_NORMAL, "a new user also needs a password: ACL SETUSER %s >PASSWORD", user);
+	return print_finish();
+}
+
 /* ---- all of it ---- */
 
 int cmd_doctor(struct settings *s)
@@ -972,6 +1006,8 @@ int cmd_doctor(struct settings *s)
 	struct err e;
 	int status = STATUS_OK;
 
+	if (s->acl)
+		return print_acl(s);
 	if (s->admit)
 		status = confirm(s,
 			"let all nodes vote at once? Only if none has forgotten a lock that may "

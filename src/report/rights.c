@@ -305,6 +305,73 @@ const char *rights_guard_fix(char dst[FIX_MAX], const struct settings *s, int no
 	return dst;
 }
 
+/* Of locks in general, then of one feature each: docs/nodes.md says of which. KEY stands for the
+ * pattern. */
+static const char *const lines[] = {
+	"on ~KEY ~" GUARD_KEY " +eval +evalsha +get +set +del +pttl +pexpire +exists +info +time",
+	"~redlock:queue:{KEY}* ~redlock:reserved:{KEY} +zadd +zrange +zrank +zscore +zrem",
+	"resetchannels &redlock:wake:{KEY}:* &redlock:queue:{KEY}* +subscribe +publish "
+	"+pubsub|numsub",
+	"+client|tracking +client|caching",
+	"~redlock:fence:{KEY}",
+	"~KEY#* ~redlock:reserved:{KEY#*} ~redlock:fence:{KEY#*} ~redlock:limit:{KEY}",
+	"~redlock:readers:{KEY} +zrangebyscore +zremrangebyscore",
+	"+scan +getrange",
+	"+type +hscan +zscan",
+	DOCTOR_KEYS " " DOCTOR_CHANNELS,
+};
+
+/* A line has the pattern four times, and the user. */
+#define RULE_WORD_MAX 250
+
+/* The server splits no rule, but redis-cli splits its line at spaces, and reads quotes. */
+int rights_check(const char *what, const char *text, struct err *e)
+{
+	char shown[200];
+
+	if (!*text)
+		return err_set(e, ERR_USAGE, "%s is empty", what);
+	if (strlen(text) > RULE_WORD_MAX)
+		return err_set(e, ERR_USAGE, "%s is too long: %zu bytes, at most %d are allowed",
+			what, strlen(text), RULE_WORD_MAX);
+	for (const char *at = text; *at; at++)
+		if ((unsigned char)*at <= ' ' || *at == 0x7f || *at == '"' || *at == '\'') {
+			err_set(e, ERR_USAGE,
+				"invalid %s '%s': an ACL rule has no space, quote or control "
+				"character",
+				what, utf8_escape(shown, sizeof(shown), text, strlen(text)));
+			return err_hint(e, "'?' in a pattern stands for any character");
+		}
+	return 0;
+}
+
+const char *rights_line(char dst[FIX_MAX], int i, const char *user, const char *pattern)
+{
+	/* Redis adds no pattern to a user with all keys. */
+	bool has_all = strcmp(pattern, "*") == 0;
+	size_t used = 0, len, begun;
+
+	if (i >= COUNT_OF(lines))
+		return NULL;
+	text_append(dst, FIX_MAX, &used, "ACL SETUSER %s", user);
+	begun = used;
+	for (const char *word = lines[i]; *word; word += len + (word[len] == ' ')) {
+		const char *rest = word, *key;
+
+		len = strcspn(word, " ");
+		if (has_all && word[0] == '~' && strncmp(word, "~KEY ", 5) != 0)
+			continue;
+		text_append(dst, FIX_MAX, &used, " ");
+		while ((key = strstr(rest, "KEY")) && key < word + len) {
+			text_append(
+				dst, FIX_MAX, &used, "%.*s%s", (int)(key - rest), rest, pattern);
+			rest = key + strlen("KEY");
+		}
+		text_append(dst, FIX_MAX, &used, "%.*s", (int)(word + len - rest), rest);
+	}
+	return used > begun ? dst : "";
+}
+
 /* Refused although all rights that were tried are there: the user lacks other rights. A finding of
  * severity `found` about the rights explains a refusal, unless that makes locks impossible and the
  * finding says less. */

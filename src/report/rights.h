@@ -40,6 +40,14 @@ const char *rights_guard_fix(char dst[FIX_MAX], const struct settings *s, int no
 /* Does the user lack the right to the key of that request, or to one that its script reads? */
 bool rights_lacks_key(const struct reply *a);
 
+/* Writes line i of the ACL rules for locks whose keys match the pattern, for redis-cli; NULL: there
+ * are no more; "": this line is not needed. rights_check() has accepted user and pattern. */
+const char *rights_line(char dst[FIX_MAX], int i, const char *user, const char *pattern);
+
+/* Can the text be a part of an ACL rule that is pasted into redis-cli? Returns -1 with *e
+ * (ERR_USAGE). `what` is the object of the message. */
+int rights_check(const char *what, const char *text, struct err *e);
+
 /* The user as which redlock logs in at the node. */
 const char *rights_user(const struct settings *s, int node);
 

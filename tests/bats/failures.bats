@@ -826,11 +826,10 @@ is_freed_by() {
 	is_like "$output" "*warning: no nodes are named: redis://127.0.0.1:6379 is asked?    fix: name three or five independent servers with --nodes or REDLOCK_NODES*"
 }
 
-@test "the ACL rules of docs/nodes.md, pasted as they are printed, are enough" {
-	local page=$BATS_TEST_DIRNAME/../../docs/nodes.md
-	sed -n '/^    ACL SETUSER redlock/s/^    //p' "$page" | sed 's/KEY/job/g; s/PASSWORD/s3cret/' > "$T/rules"
-	[ "$(wc -l < "$T/rules")" -ge 9 ]
-	node 1 < "$T/rules" > "$T/replies" 2>&1
+@test "the ACL rules that doctor --acl prints, pasted as they are printed, are enough" {
+	says 0 '*' "hint: a new user also needs a password: ACL SETUSER redlock >PASSWORD" doctor --acl job
+	redlock doctor --acl job 2> "$T/hint" | node 1 > "$T/replies" 2>&1
+	sed 's/^hint: [^:]*: //; s/PASSWORD/s3cret/' "$T/hint" | node 1 >> "$T/replies" 2>&1
 	[ "$(sort -u "$T/replies")" = OK ]
 	local app=unix://redlock:s3cret@$T/1.sock
 	says 0 'done' '' run -n -k job --fence --nodes "$app" -- echo done
@@ -838,6 +837,23 @@ is_freed_by() {
 	says 0 'done' '' run -n -k job -s --nodes "$app" -- echo done
 	run -0 --separate-stderr redlock doctor -k job --nodes "$app"
 	[[ "$output" != *"may not"* ]]
+}
+
+@test "doctor --acl: another user, all keys, and patterns that no rule can have" {
+	local pattern
+	redlock doctor --acl 'a*' --username app > "$T/rules"
+	[ "$(grep -c '^ACL SETUSER app ' "$T/rules")" = 10 ]
+	# needs no node
+	says 0 '*"outcome":"acl"*"rules":[[]"ACL SETUSER redlock on ~a[*] *' '*' doctor --acl 'a*' --json --nodes redis://127.0.0.1:1
+	node 1 acl setuser all on '>s3cret' > "$T/set"
+	redlock doctor --acl '*' --username all | node 1 > "$T/replies" 2>&1
+	[ "$(sort -u "$T/replies")" = OK ]
+	works --nodes "unix://all:s3cret@$T/1.sock"
+	for pattern in 'a b' $'a\n' $'a\t' $'\x01' "it's" 'a"b' ''; do
+		says 64 '' "redlock: *--acl PATTERN*" doctor --acl "$pattern"
+	done
+	says 64 '' "redlock: --acl PATTERN is too long: 251 bytes, *" doctor --acl "$(printf '%0251d' 0)"
+	says 64 '' "redlock: invalid --username USER 'a b': *" doctor --acl job --username 'a b'
 }
 
 @test "the openssl commands of docs/nodes.md, pasted as they are printed, make certificates that are trusted" {

@@ -193,9 +193,12 @@ named() {
 		named 'redlock doctor' 'redlock config' 30
 }
 
-@test "the rights that a user needs are those in docs/nodes.md" {
+@test "the rights that a user needs are those of doctor --acl and docs/nodes.md" {
 	rights() { grep -oE '[+~][a-z|]+' | sort -u; }
-	sed -n '/^    ACL SETUSER redlock/p; /^A database other/,/^$/p' "$NODES_PAGE" | rights > "$T/nodes"
+	{
+		redlock doctor -q --acl KEY
+		sed -n '/^A database other/,/^$/p' "$NODES_PAGE"
+	} | rights > "$T/nodes"
 	as_shown redlock.7 | sed -n '/^ACL SETUSER/,/^\.El/p' | rights > "$T/page"
 	diff "$T/nodes" "$T/page"
 	[ "$(wc -l < "$T/page")" -ge 25 ]

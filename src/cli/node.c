@@ -103,6 +103,7 @@ static const char *parse_user(struct node *node, const char *from, const char *a
 	node->has_bare_user = !colon && node->user[0];
 	if (!why && colon)
 		why = decode(node->password, colon + 1, at);
+	node->has_escapes = memchr(colon + 1, '%', (size_t)(at - colon - 1)) != NULL;
 	return why;
 }
 

@@ -37,6 +37,7 @@ struct node {
 	char user[NODE_SECRET_MAX]; /* "": the default user */
 	bool has_bare_user; /* the URL has no ':' after the user */
 	char password[NODE_SECRET_MAX]; /* "": no AUTH unless there is a user */
+	bool has_escapes; /* the password in the URL has percent escapes */
 	const char *password_file; /* read again for each connection; NULL: none */
 	char label[NODE_LABEL_MAX]; /* the canonical URL without user and password: safe to show */
 };

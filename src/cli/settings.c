@@ -132,7 +132,9 @@ static int ttl_is_too_short(const struct settings *s, bool has_default_timeout, 
 		duration_format(ttl, s->ttl), duration_format(timeout, s->node_timeout),
 		supervises(s) ? "," : " and", duration_format(allowance, drift(s)),
 		supervises(s) ? " and the time to end the command" : "");
-	return err_hint(e, "the least --ttl is %s%s",
+	return err_hint(e,
+		"the least --ttl is %s%s; 'redlock doctor' prints one that suits the round "
+		"trips to the nodes",
 		duration_format(least, least_ttl(s, has_default_timeout)),
 		has_default_timeout ? "" : "; a shorter --node-timeout permits a shorter one");
 }

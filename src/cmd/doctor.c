@@ -29,9 +29,11 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Wait at least this long for a reply, although a lock waits for the node time-out only: the round
@@ -683,11 +685,21 @@ static void print_node_facts(struct json *j, const struct visit *v, const struct
 	json_close(j, ']');
 }
 
+/* Is a lock impossible, whatever the nodes answer? */
+static bool has_whole_error(const struct diagnosis *d)
+{
+	bool has = false;
+
+	for (int i = 0; i < d->count; i++)
+		has |= d->finding[i].node < 0 && d->finding[i].severity == SEVERITY_ERROR;
+	return has;
+}
+
 static int verdict(const struct settings *s, const struct diagnosis *d, int quorum)
 {
 	if (d->is_duplicate)
 		return STATUS_CONFIG;
-	if (d->usable < quorum)
+	if (d->usable < quorum || has_whole_error(d))
 		return STATUS_NO_QUORUM;
 	if (d->is_untried || (s->strict && d->with[SEVERITY_ERROR] + d->with[SEVERITY_WARNING] > 0))
 		return STATUS_UNSOUND;
@@ -710,9 +722,12 @@ static int print_diagnosis(const struct visit *v)
 	const struct settings *s = v->settings;
 	int quorum = tally_quorum(&v->query.tally), status;
 	char ours[FINGERPRINT_MAX];
+	struct rlimit files;
 	struct json j;
 
 	diagnosis_judge(&d, s, v->facts, &v->ours);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+		diagnosis_judge_files(&d, s, (int64_t)usec_min((usec)files.rlim_cur, INT_MAX));
 	status = verdict(s, &d, quorum);
 	if (s->format != FORMAT_JSON) {
 		show(v, &d);

@@ -365,8 +365,8 @@ static bool lacks_password_of_caller(const struct settings *s, const struct tall
 	return false;
 }
 
-/* Asks the nodes that are out of memory how much they use, and those that answer with an error what
- * they are. NULL: there are none. */
+/* Asks the nodes that are out of memory how much they use, replicas for their master, and those
+ * that answer with an error what they are. NULL: there are none. */
 static const struct server_info *ask_for_info(const struct settings *s, const struct tally *t)
 {
 	static struct query query;
@@ -381,7 +381,9 @@ static const struct server_info *ask_for_info(const struct settings *s, const st
 	for (int i = 0; i < t->nodes; i++) {
 		const struct reply *a = &t->ballot[i].reply;
 
-		if (reply_is_absent(a, REASON_OOM) || reply_is_absent(a, REASON_SERVER))
+		if (reply_is_absent(a, REASON_OOM) || reply_is_absent(a, REASON_SERVER) ||
+			reply_is_absent(a, REASON_READONLY) ||
+			reply_is_absent(a, REASON_MASTERDOWN))
 			asked[i] = &r;
 		has_any |= asked[i] != NULL;
 	}

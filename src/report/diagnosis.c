@@ -1,6 +1,7 @@
 #include "report/diagnosis.h"
 
 #include "base/duration.h"
+#include "base/err.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/option.h"
@@ -66,24 +67,19 @@ bool diagnosis_is_proxy(const struct node_facts *p)
 
 static void judge_role(struct diagnosis *d, int node, const struct server_info *info)
 {
-	static const struct {
-		const char *role, *id, *message, *fix;
-	} wrong[] = {
-		{"slave", "replica", "is a replica: its master decides what it keeps", REPLICA_FIX},
-		{"replica", "replica", "is a replica: its master decides what it keeps",
-			REPLICA_FIX},
-		{"active-replica", "active-replica",
-			"is an active replica: another server writes to it as well",
-			"'active-replica no' in keydb.conf, and restart"},
-	};
+	bool is_replica = strcmp(info->role, "slave") == 0 || strcmp(info->role, "replica") == 0;
+	char fix[FIX_MAX];
 
 	if (server_info_is_sentinel(info))
 		finding_add(d, node, SEVERITY_ERROR, "sentinel", SENTINEL_FIX,
 			"is a sentinel: it keeps no keys");
-	for (int i = 0; i < COUNT_OF(wrong); i++)
-		if (strcmp(info->role, wrong[i].role) == 0)
-			finding_add(d, node, SEVERITY_ERROR, wrong[i].id, wrong[i].fix, "%s",
-				wrong[i].message);
+	if (is_replica)
+		finding_add(d, node, SEVERITY_ERROR, "replica", problem_replica_fix(fix, info),
+			"is a replica: its master decides what it keeps");
+	if (strcmp(info->role, "active-replica") == 0)
+		finding_add(d, node, SEVERITY_ERROR, "active-replica",
+			"'active-replica no' in keydb.conf, and restart",
+			"is an active replica: another server writes to it as well");
 	if (is_master(info) && info->replicas > 0)
 		finding_add(d, node, SEVERITY_NOTE, "replicas",
 			"do not promote them in its place within the longest TTL",
@@ -348,20 +344,39 @@ static int64_t ample_ttl(usec node_timeout)
 	return usec_max(10, 20 * node_timeout / USEC_SEC);
 }
 
-/* A node that is later than the time-out has no vote: only doctor waits for it longer. */
-static void judge_latency(
-	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
+static bool is_slow(const struct settings *s, const struct node_facts *p)
 {
-	const struct latency l = diagnosis_latency(p);
-	const usec enough = 4 * l.p99;
-	char fix[64], slow[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
+	return diagnosis_latency(p).p99 > s->node_timeout / 2;
+}
+
+/* Writes the times that suit the slowest node; "": none is slow. */
+static const char *latency_fix(
+	char dst[64], const struct settings *s, const struct node_facts facts[])
+{
+	usec enough = 0;
 	size_t used = 0;
 
-	if (l.p99 <= s->node_timeout / 2)
-		return;
-	text_append(fix, sizeof(fix), &used, "--node-timeout %" PRId64 "ms", enough / USEC_MSEC);
+	dst[0] = '\0';
+	for (int i = 0; i < s->nodes.count; i++)
+		if (is_slow(s, &facts[i]))
+			enough = usec_max(enough, 4 * diagnosis_latency(&facts[i]).p99);
+	if (enough > 0)
+		text_append(dst, 64, &used, "--node-timeout %" PRId64 "ms", enough / USEC_MSEC);
 	if (s->ttl < 10 * enough)
-		text_append(fix, sizeof(fix), &used, " --ttl %" PRId64 "s", ample_ttl(enough));
+		text_append(dst, 64, &used, " --ttl %" PRId64 "s", ample_ttl(enough));
+	return dst;
+}
+
+/* A node that is later than the time-out has no vote: only doctor waits for it longer. */
+static void judge_latency(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts facts[])
+{
+	const struct latency l = diagnosis_latency(&facts[node]);
+	char fix[64], slow[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
+
+	if (!is_slow(s, &facts[node]))
+		return;
+	latency_fix(fix, s, facts);
 	duration_format(timeout, s->node_timeout);
 	if (l.median > s->node_timeout)
 		finding_add(d, node, SEVERITY_ERROR, "latency", fix,
@@ -479,8 +494,10 @@ static void judge_databases(
 
 /* All rules that make no sense for a sentinel, or for a server that was judged before. */
 static void judge_server(
-	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts facts[])
 {
+	const struct node_facts *p = &facts[node];
+
 	rights_judge(d, node, s, p);
 	own_keys_judge(d, node, &p->own_keys);
 	judge_databases(d, node, s, &p->databases);
@@ -488,7 +505,7 @@ static void judge_server(
 	judge_room(d, node, p);
 	judge_persistence(d, node, s, p);
 	judge_clock(d, node, s, p);
-	judge_latency(d, node, s, p);
+	judge_latency(d, node, s, facts);
 	judge_guard(d, node, s, p);
 	judge_certificate(d, node, &p->certificate);
 }
@@ -518,12 +535,13 @@ static void judge_node(
 			"does");
 	if (p->reached.vote != VOTE_ABSENT && !diagnosis_is_proxy(p) &&
 		!server_info_is_sentinel(&p->info) && judge_identity(d, node, s, facts))
-		judge_server(d, node, s, p);
+		judge_server(d, node, s, facts);
 }
 
 /* ---- the whole ---- */
 
-static void judge_times(struct diagnosis *d, const struct settings *s)
+static void judge_times(
+	struct diagnosis *d, const struct settings *s, const struct node_facts facts[])
 {
 	/* The same condition as for `run`: see settings_finish(). */
 	usec drift = policy_drift(s->ttl, (int)s->drift_permille);
@@ -532,7 +550,9 @@ static void judge_times(struct diagnosis *d, const struct settings *s)
 
 	if (s->ttl >= 10 * s->node_timeout && rest >= 0)
 		return;
-	snprintf(fix, sizeof(fix), "--ttl %" PRId64 "s", ample_ttl(s->node_timeout));
+	/* The advice must suit the round trips, too. */
+	if (!latency_fix(fix, s, facts)[0])
+		snprintf(fix, sizeof(fix), "--ttl %" PRId64 "s", ample_ttl(s->node_timeout));
 	duration_format(ttl, s->ttl);
 	duration_format(timeout, s->node_timeout);
 	if (s->ttl < 2 * s->node_timeout + drift || rest < 0)
@@ -634,6 +654,18 @@ static bool is_untried(const struct diagnosis *d, const struct settings *s, int 
 	       (finding_of(d, node, "some-keys") && rights && rights->severity == SEVERITY_WARNING);
 }
 
+void diagnosis_judge_files(struct diagnosis *d, const struct settings *s, int64_t limit)
+{
+	/* A run has one connection for each node, one for waiting, and files of its own. */
+	const int64_t least = 15 + s->nodes.count, enough = 2 * least;
+
+	if (limit < enough)
+		finding_add(d, -1, limit < least ? SEVERITY_ERROR : SEVERITY_WARNING, "files",
+			ERR_FILES_HINT, "a process may open %" PRId64 " files only: %s", limit,
+			limit < least ? "no command can be started"
+				      : "TLS, names or options may need more");
+}
+
 void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct node_facts facts[],
 	const struct validity *ours)
 {
@@ -651,7 +683,7 @@ void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct
 	}
 	d->is_untried = d->usable >= policy_quorum(&policy) &&
 			d->usable - in_doubt < policy_quorum(&policy);
-	judge_times(d, s);
+	judge_times(d, s, facts);
 	if (settings_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE)
 		finding_add(d, -1, SEVERITY_WARNING, "default-nodes",
 			"name three or five independent servers with --nodes or REDLOCK_NODES",

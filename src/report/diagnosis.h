@@ -33,4 +33,7 @@ struct latency diagnosis_latency(const struct node_facts *p);
  * negative: the node's clock is behind. */
 usec diagnosis_clock_off(const struct clock_sample *sample);
 
+/* Adds the finding about the limit of open files of this process, after diagnosis_judge(). */
+void diagnosis_judge_files(struct diagnosis *d, const struct settings *s, int64_t limit);
+
 #endif

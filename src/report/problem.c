@@ -72,6 +72,7 @@ static const struct {
  *     {detail}          the detail of the reply
  *     {memory}          the command that gives the node more memory
  *     {acl}             the ACL rule that is missing
+ *     {master}          the fix for a replica
  *     {authority}       how to trust an authority that is not in --cacert
  */
 static const struct {
@@ -99,10 +100,19 @@ static const struct {
 		"on its folder: 'unixsocketperm 777' in redis.conf, or chmod 777 {host}"},
 	{REASON_CONNECT, "Too many open files in system", ERR_ALL_FILES_HINT},
 	{REASON_CONNECT, "Too many open files", ERR_FILES_HINT},
+	{REASON_CONNECT, "Network is unreachable",
+		"this host has no route to that address: 'ip route get ADDRESS' shows it; an "
+		"address of another family (IPv4, IPv6) may have one"},
 	{REASON_CONNECT, NULL,
 		"start the server, or correct the address; check the network between"},
 	{REASON_CLOSED, "as a TLS port does",
-		"if that port has TLS, name it {rediss}; else read the server's log"},
+		"if that port has TLS, name it {rediss}; if it is the bus of a cluster (the port "
+		"of "
+		"a server and 10000), name servers of their own; if it is a proxy, start the "
+		"server behind it; else read the server's log"},
+	{REASON_CLOSED, "instead of a TLS handshake",
+		"if that port has no TLS, name it {redis}; if it is a proxy, start the server "
+		"behind it; else read the server's log"},
 	{REASON_CLOSED, NULL, "read the server's log"},
 	{REASON_CONNECT_TIMEOUT, NULL,
 		"look for a firewall between; if the node is far away, allow more time with "
@@ -138,12 +148,15 @@ static const struct {
 		"name a certificate from an authority in the server's 'tls-ca-cert-file' with "
 		"--cert FILE, and its key with --cert-key FILE; or set 'tls-auth-clients no'"},
 	{REASON_TIMEOUT, NULL,
-		"check that it is a Redis server, running and not overloaded; if it is far away, "
-		"allow more time with --node-timeout: 'redlock doctor' measures how much"},
+		"check that it is a Redis server, running and not overloaded; if redis-cli on its "
+		"own host gets no answer to PING, continue or restart that server; if it does, a "
+		"proxy has no server behind it, or a firewall drops data: try redis-cli on this "
+		"host; if it is far away, allow more time with --node-timeout: 'redlock doctor' "
+		"measures how much"},
 	{REASON_LOADING, NULL,
 		"wait until the server has loaded its data: 'INFO persistence' shows how far it "
 		"is"},
-	{REASON_READONLY, NULL, REPLICA_FIX},
+	{REASON_READONLY, NULL, "{master}"},
 	{REASON_MISCONF, "AOF",
 		"make room on the server's disk, or its folder writable: CONFIG GET dir names it"},
 	{REASON_MISCONF, NULL, "CONFIG SET stop-writes-on-bgsave-error no"},
@@ -162,7 +175,7 @@ static const struct {
 		"name servers of their own: 'cluster-enabled no' in redis.conf, and restart"},
 	{REASON_CLUSTERDOWN, NULL,
 		"name servers of their own: 'cluster-enabled no' in redis.conf, and restart"},
-	{REASON_MASTERDOWN, NULL, REPLICA_FIX},
+	{REASON_MASTERDOWN, NULL, "{master}"},
 	{REASON_NOREPLICAS, NULL, "CONFIG SET min-replicas-to-write 0"},
 	{REASON_BUSY, "FUNCTION KILL", "FUNCTION KILL"},
 	{REASON_BUSY, NULL, "SCRIPT KILL"},
@@ -221,6 +234,19 @@ const char *problem_memory_fix(char dst[64], const struct server_info *info)
 	/* A limit that is high enough by now stays. */
 	limit = usec_max(usec_max(2 * info->memory, MEMORY_MIN), info->memory_max);
 	snprintf(dst, 64, "CONFIG SET maxmemory %" PRId64, limit);
+	return dst;
+}
+
+const char *problem_replica_fix(char dst[FIX_MAX], const struct server_info *info)
+{
+	bool has_master = info && info->master_host[0] && info->master_port[0];
+
+	snprintf(dst, FIX_MAX,
+		"name its master%s%s%s%s, unless that is a node already; REPLICAOF NO ONE would "
+		"make a second master of the same data",
+		has_master ? ", " : ", which 'INFO replication' shows there",
+		has_master ? info->master_host : "", has_master ? " port " : "",
+		has_master ? info->master_port : "");
 	return dst;
 }
 
@@ -299,6 +325,8 @@ static void append_word(
 		text_append(dst, size, used, "%s", problem_memory_fix(fix, c->info));
 	else if (is_word(name, len, "acl"))
 		text_append(dst, size, used, "%s", rights_fix(fix, c->s, c->node, c->a));
+	else if (is_word(name, len, "master"))
+		text_append(dst, size, used, "%s", problem_replica_fix(fix, c->info));
 	else if (is_word(name, len, "authority"))
 		text_append(dst, size, used, "%s", authority_fix(c->s));
 }
@@ -328,6 +356,66 @@ static void expand(char dst[FIX_MAX], const struct context *c, const char *fix)
 	"write a password after a colon, redis://:PASSWORD@host; if the text before the '@' " \
 	"is the name of a user, also name its password: --password-file FILE or REDLOCK_PASSWORD"
 
+/* The system's words if a firewall of this host, of the server's or between refuses with ICMP. */
+static bool is_rejected(const struct node *node, const struct reply *a)
+{
+	return a->reason == REASON_CONNECT && node->kind == NODE_TCP &&
+	       (strstr(a->text, "No route to host") || strstr(a->text, "Permission denied") ||
+		       strstr(a->text, "Operation not permitted") || strstr(a->text, "prohibited"));
+}
+
+#define REJECTED_FIX \
+	"a firewall rejects the connection, or no host has that address: permit its port for " \
+	"this host ('nft list ruleset' or 'iptables -S' on both hosts), or correct the address"
+
+/* Files of variables for systemd, Docker and cron are read without a shell, so quotes stay. */
+static bool has_quotes(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len >= 2 && (text[0] == '"' || text[0] == '\'') && text[len - 1] == text[0];
+}
+
+static bool has_escape(const char *text)
+{
+	const char *at = strchr(text, '%');
+
+	return at && at[1] && strchr("0123456789abcdefABCDEF", at[1]) && at[2] &&
+	       strchr("0123456789abcdefABCDEF", at[2]);
+}
+
+/* Likely causes that the password itself shows. dst stays "" if there are none. */
+static void explain_password(char dst[FIX_MAX], const struct settings *s, const struct node *node)
+{
+	char source[600] = "";
+	size_t used = 0;
+
+	append_source(source, sizeof(source), &used, s, node);
+	if (node_user_is_secret(node))
+		snprintf(dst, FIX_MAX, "%s", BARE_USER_FIX);
+	else if (has_quotes(node->password))
+		snprintf(dst, FIX_MAX,
+			"the password, which comes from %s, begins and ends with a quote: leave "
+			"the "
+			"quotes out, for no shell removes them there (in a .env file for Docker, "
+			"or "
+			"a password file); in a unit of systemd, write Environment=\"NAME=VALUE\"",
+			source);
+	else if (node->has_escapes)
+		snprintf(dst, FIX_MAX,
+			"the password in the node's URL has escapes, such as %%41 for A: write "
+			"%%25 "
+			"for each '%%' that belongs to the password, or give it in "
+			"REDLOCK_PASSWORD or --password-file, where nothing is decoded");
+	else if (has_escape(node->password))
+		snprintf(dst, FIX_MAX,
+			"the password, which comes from %s, has an escape, such as %%40 for @, and "
+			"only a URL has escapes: write the password as it is (in a unit of "
+			"systemd, "
+			"%%%% for each '%%')",
+			source);
+}
+
 const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
 	const struct server_info *info, const struct reply *a)
 {
@@ -336,8 +424,10 @@ const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
 	dst[0] = '\0';
 	if (info && server_info_is_sentinel(info) && a->reason == REASON_SERVER)
 		snprintf(dst, FIX_MAX, "%s", SENTINEL_FIX);
-	if (a->reason == REASON_WRONG_PASSWORD && node_user_is_secret(&s->nodes.node[node]))
-		snprintf(dst, FIX_MAX, "%s", BARE_USER_FIX);
+	if (a->reason == REASON_WRONG_PASSWORD)
+		explain_password(dst, s, &s->nodes.node[node]);
+	if (is_rejected(&s->nodes.node[node], a))
+		snprintf(dst, FIX_MAX, "%s", REJECTED_FIX);
 	for (int i = 0; i < COUNT_OF(fixes) && !dst[0]; i++)
 		if (fixes[i].reason == a->reason &&
 			(!fixes[i].when || strstr(a->text, fixes[i].when)))

@@ -27,10 +27,9 @@ void problem_add(struct diagnosis *d, int node, enum severity severity, const st
 const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
 	const struct server_info *info, const struct reply *a);
 
-/* The fix for a replica. */
-#define REPLICA_FIX \
-	"name its master, which 'INFO replication' shows there; REPLICAOF NO ONE would make a " \
-	"second master of the same data"
+/* Writes the fix for a replica, with the name of its master if `info`, which may be NULL, has it.
+ */
+const char *problem_replica_fix(char dst[FIX_MAX], const struct server_info *info);
 
 /* The fix for a node that is a sentinel: only INFO tells that. */
 #define SENTINEL_FIX "it is a sentinel: name the port of a server"

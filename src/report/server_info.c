@@ -21,6 +21,8 @@ static const struct info_row texts[] = {
 	{"role", FIELD(role)},
 	{"run_id", FIELD(run_id)},
 	{"master_replid", FIELD(group)},
+	{"master_host", FIELD(master_host)},
+	{"master_port", FIELD(master_port)},
 	{"maxmemory_policy", FIELD(policy)},
 	{"rdb_last_bgsave_status", FIELD(snapshot)},
 	{"aof_last_bgrewrite_status", FIELD(rewrite)},

@@ -23,6 +23,7 @@ struct server_info {
 	char role[INFO_TEXT_MAX]; /* master, slave, active-replica */
 	char run_id[INFO_TEXT_MAX];
 	char group[INFO_TEXT_MAX]; /* replication id */
+	char master_host[INFO_TEXT_MAX], master_port[INFO_TEXT_MAX]; /* of a replica */
 	char policy[INFO_TEXT_MAX]; /* eviction policy */
 	/* ok or err */
 	char snapshot[INFO_TEXT_MAX], rewrite[INFO_TEXT_MAX], log_write[INFO_TEXT_MAX];

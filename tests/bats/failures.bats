@@ -218,6 +218,87 @@ as_other() {
 	works --config "$T/config"
 }
 
+# in_network CMD...: in a network of its own, with the address 10.9.9.9.
+in_network() { unshare --net -- bash -c 'ip link set lo up && ip address add 10.9.9.9/24 dev lo && "$@"' bash "$@"; }
+
+@test "a network that rejects the connection: a firewall, or no route" {
+	needs networks
+	local route
+	redlock() { in_network bash -c "ip route add $route && exec \"\$@\"" bash "$REDLOCK_BUILD/redlock" "$@"; }
+	for route in "unreachable 10.1.1.1" "prohibit 10.1.1.1"; do
+		fails "cannot be reached" --nodes redis://10.1.1.1:7001
+		is_like "$FIX" "a firewall rejects the connection, or no host has that address: permit its port for this host *"
+	done
+	route="10.2.2.0/24 dev lo"
+	fails "Network is unreachable" --nodes redis://10.1.1.1:7001
+	is_like "$FIX" "this host has no route to that address: 'ip route get ADDRESS' shows it; *"
+}
+
+@test "the bus of a cluster in place of a server" {
+	on_port 1 --port PORT
+	kill_node 1
+	start_node 1 --bind 127.0.0.1 --port "$PORT" --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
+	eventually answers 1
+	fails "closed the connection" --nodes "redis://127.0.0.1:$((PORT + 10000))"
+	is_like "$FIX" "*; if it is the bus of a cluster (the port of a server and 10000), name servers of their own; *"
+	kill_node 1
+	start_node 1 --bind 127.0.0.1 --port "$PORT"
+	eventually admitted 1
+	works --nodes "redis://127.0.0.1:$PORT"
+}
+
+@test "a TTL that is too short, for nodes at 150 ms: each of doctor's figures works" {
+	unset REDLOCK_TTL REDLOCK_NODE_TIMEOUT
+	listens "$REDLOCK_BUILD/tools/proxy" 0 "$T/1.sock" --delay 150
+	export REDLOCK_NODES=redis://127.0.0.1:$PORT
+	local ttl fixes fix
+	says 64 '' "*hint: the least --ttl is *; 'redlock doctor' prints one that suits the round trips to the nodes" run -n -k job --ttl 20ms -- true
+	for ttl in 20ms 300ms 2s; do
+		run -69 --separate-stderr redlock doctor --ttl $ttl
+		fixes=$(sed -n 's/^    fix: --/--/p' <<< "$output" | sort -u)
+		[ -n "$fixes" ]
+		while read -r fix; do works $fix; done <<< "$fixes"
+	done
+}
+
+@test "a limit of open files that is too low for a command" {
+	local nodes="$REDLOCK_NODES"
+	redlock() { (ulimit -n 14 && exec "$REDLOCK_BUILD/redlock" "$@"); }
+	run -125 --separate-stderr redlock run -n -k job -- true
+	is_like "$stderr" "*Too many open files (the limit is 14)?hint: raise the limit with 'ulimit -n 1024', *"
+	FIX=${stderr##*hint: }
+	run -69 --separate-stderr redlock doctor
+	is_like "$output" "*error: a process may open 14 files only: no command can be started?    fix: $FIX?*"
+	redlock() { (ulimit -n 1024 && exec "$REDLOCK_BUILD/redlock" "$@"); }
+	works
+	run -0 --separate-stderr redlock doctor
+	[[ "$output" != *"may open"* ]]
+}
+
+@test "a password with quotes, or with an escape in the wrong place" {
+	local quote
+	with_user '~*' '&*' +@all
+	umask 077
+	for quote in '"' "'"; do
+		REDLOCK_USERNAME=app REDLOCK_PASSWORD=${quote}s3cret$quote fails "refuses the password"
+		is_like "$FIX" "the password, which comes from REDLOCK_PASSWORD, begins and ends with a quote: leave the quotes out*"
+		echo "${quote}s3cret$quote" > "$T/password"
+		fails "refuses the password" --username app --password-file "$T/password"
+		is_like "$FIX" "the password, which comes from the file '$T/password', begins and ends with a quote: leave the quotes out*"
+	done
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret works
+	node 1 acl setuser app resetpass '>ab%41c' > "$T/set"
+	fails "refuses the password" --nodes "unix://app:ab%41c@$T/1.sock"
+	is_like "$FIX" "the password in the node's URL has escapes, such as %41 for A: write %25 for each '%' that belongs to the password, or give it in REDLOCK_PASSWORD *"
+	works --nodes "unix://app:ab%2541c@$T/1.sock"
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD='ab%41c' works
+	node 1 acl setuser app resetpass '>p@ss' > "$T/set"
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD='p%40ss' fails "refuses the password"
+	is_like "$FIX" "the password, which comes from REDLOCK_PASSWORD, has an escape, such as %40 for @, and only a URL has escapes: write the password as it is *"
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD='p@ss' works
+	works --nodes "unix://app:p%40ss@$T/1.sock"
+}
+
 @test "a password for a server without one" {
 	REDLOCK_PASSWORD=s3cret fails "has no password set, and was given one"
 	is_like "$FIX" "leave user and password out (they come from REDLOCK_PASSWORD), or *"
@@ -576,7 +657,7 @@ works_silently() {
 	eventually synced
 	export REDLOCK_NODES="unix://$T/1.sock unix://$T/2.sock"
 	run -69 --separate-stderr redlock run -n -k job -- true
-	is_like "$stderr" "*1 of 2 nodes can be used*2.sock is a replica?hint: unix://$T/2.sock: name its master*"
+	is_like "$stderr" "*1 of 2 nodes can be used*2.sock is a replica?hint: unix://$T/2.sock: name its master, 127.0.0.1 port $PORT, unless that is a node already; *"
 	run -69 --separate-stderr redlock doctor
 	is_like "$output" "*2.sock*error: is a replica*fix: name its master*in one replication group with unix://$T/1.sock*"
 	[ "$(node 2 <<< "REPLICAOF NO ONE")" = OK ]

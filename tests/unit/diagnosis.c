@@ -470,10 +470,15 @@ TEST(doctor_reads_info)
 		enum severity severity;
 		const char *words, *fix;
 	} cases[] = {
-		{"role:master", "role:slave", "replica", SEVERITY_ERROR,
-			"is a replica: its master decides what it keeps", REPLICA_FIX},
+		{"role:master", "role:slave\r\nmaster_host:10.0.0.5\r\nmaster_port:6379", "replica",
+			SEVERITY_ERROR, "is a replica: its master decides what it keeps",
+			"name its master, 10.0.0.5 port 6379, unless that is a node already; "
+			"REPLICAOF NO ONE would make a second master of the same data"},
 		{"role:master", "role:replica", "replica", SEVERITY_ERROR,
-			"is a replica: its master decides what it keeps", REPLICA_FIX},
+			"is a replica: its master decides what it keeps",
+			"name its master, which 'INFO replication' shows there, unless that is a "
+			"node already; REPLICAOF NO ONE would make a second master of the same "
+			"data"},
 		{"role:master", "role:active-replica", "active-replica", SEVERITY_ERROR,
 			"is an active replica: another server writes to it as well",
 			"'active-replica no' in keydb.conf, and restart"},

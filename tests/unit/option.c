@@ -1311,8 +1311,8 @@ TEST(config_flags)
 TEST(config_refuses_options_of_a_single_call)
 {
 	static const char *const single[] = {"slot", "token", "force", "takeover", "token-file",
-		"command", "follow", "list", "admit", "number", "server", "watch", "yes", "format",
-		"config", "profile", "help", "version"};
+		"command", "follow", "list", "acl", "admit", "number", "server", "watch", "yes",
+		"format", "config", "profile", "help", "version"};
 	size_t refused = 0;
 
 	for (int i = 0; i < option_rows_count; i++) {

@@ -1049,10 +1049,15 @@ TEST(report_remedies)
 	/* Equal fixes are printed once, with the names of their nodes. */
 	set_absent(&lock, 0, REASON_READONLY, NULL);
 	set_absent(&lock, 1, REASON_READONLY, NULL);
-	CHECK_TEXT(remedy(&lock, 0, NULL), "redis://a:6379, redis://b:6379: " REPLICA_FIX);
+	CHECK_TEXT(remedy(&lock, 0, NULL),
+		"redis://a:6379, redis://b:6379: "
+		"name its master, which 'INFO replication' shows there, unless that is a node "
+		"already; REPLICAOF NO ONE would make a second master of the same data");
 	CHECK_TEXT(remedy(&lock, 1, NULL), "");
 	set_absent(&lock, 2, REASON_READONLY, NULL);
-	CHECK_TEXT(remedy(&lock, 0, NULL), REPLICA_FIX);
+	CHECK_TEXT(remedy(&lock, 0, NULL),
+		"name its master, which 'INFO replication' shows there, unless that is a node "
+		"already; REPLICAOF NO ONE would make a second master of the same data");
 	set_absent(&lock, 1, REASON_SPEAKS_TLS, NULL);
 	CHECK_TEXT(remedy(&lock, 1, NULL), "redis://b:6379: name it rediss://b:6379");
 	set_absent(&lock, 1, REASON_UNTRUSTED,

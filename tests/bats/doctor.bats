@@ -453,7 +453,7 @@ together
 @test "broken: a replica" {
 	node 3 replicaof 127.0.0.1 1 > "$T/set"
 	finds 0 3 replica error
-	is_like "$FIX" "name its master, which 'INFO replication' shows there; REPLICAOF NO ONE would make a second master *"
+	is_like "$FIX" "name its master, 127.0.0.1 port 1, unless that is a node already; REPLICAOF NO ONE would make a second master *"
 	json '.nodes[2].role == "slave"'
 	node 3 replicaof no one > "$T/set"
 	sound

@@ -106,3 +106,14 @@ held() { echo "flock $1 file sh -c 'touch up; until [ -e go ]; do sleep 0.02; do
 	done
 	alike 'status 64' 'flock file'
 }
+
+@test "flock: an empty -c, -n with -w, a descriptor that is locked twice, and the longest wait" {
+	differs "an empty variable must not look like a job that was done" 'status 0' 'status 64' "flock file -c ''"
+	alike $'7\nstatus 0' "$(held) flock -w 30 -n -E 7 file true; echo \$?; touch go; wait"
+	fresh
+	differs "the last of two options counts, as for one that is given twice" $'7\nstatus 0' $'mine\n0\nstatus 0' \
+		"$(held) (sleep 0.3; touch go) & flock -n -w 30 -E 7 file echo mine; echo \$?; touch go; wait"
+	differs "a nested run would release the lock too early; --reentrant runs the command under it" \
+		$'in\nstatus 0' 'status 7' 'exec 9> file; flock 9; flock -n -E 7 9 && echo in || exit 7'
+	differs "a longer wait is a typing error" 'status 0' 'status 64' 'flock -w 99999999999 file true'
+}

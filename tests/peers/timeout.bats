@@ -125,6 +125,13 @@ LONG='exec sleep 60'
 	alike $'143\nstatus 0' "timeout 60 sh -c 'touch up; $LONG' & comes test -e up; kill \$!; wait \$!; echo \$?"
 }
 
+@test "timeout: SIGALRM, and the longest limit" {
+	differs "a signal to redlock is for the command" $'124\nstatus 0' $'got ALRM\n3\nstatus 0' \
+		"timeout 60 bash -c 'trap \"echo got ALRM; exit 3\" ALRM; touch up; while :; do sleep 0.02; done' & comes test -e up
+		kill -ALRM \$!; wait \$!; echo \$?"
+	differs "a longer limit is a typing error" 'status 0' 'status 64' 'timeout 99999999d true'
+}
+
 @test "timeout: a command that is stopped reaches its limit, too" {
 	alike $'got TERM\nstatus 124' "timeout 3 bash -c 'trap \"echo got TERM; exit 4\" TERM; kill -STOP \$\$; while :; do sleep 0.02; done'"
 }

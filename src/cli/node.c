@@ -101,9 +101,10 @@ static const char *parse_user(struct node *node, const char *from, const char *a
 	const char *why = decode(node->user, from, colon ? colon : at);
 
 	node->has_bare_user = !colon && node->user[0];
-	if (!why && colon)
+	if (!why && colon) {
 		why = decode(node->password, colon + 1, at);
-	node->has_escapes = memchr(colon + 1, '%', (size_t)(at - colon - 1)) != NULL;
+		node->has_escapes = memchr(colon + 1, '%', (size_t)(at - colon - 1)) != NULL;
+	}
 	return why;
 }
 

@@ -237,6 +237,10 @@ static void judge_persistence(
 	utf8_escape(user, sizeof(user), rights_user(s, node), strlen(rights_user(s, node)));
 	if (reply_is_absent(&p->fsync, REASON_NOPERM))
 		snprintf(fix, sizeof(fix), "ACL SETUSER %s +config|get", user);
+	if (reply_is_absent(&p->fsync, REASON_SERVER))
+		snprintf(fix, sizeof(fix),
+			"remove 'rename-command CONFIG' from redis.conf, and restart; until then, "
+			"write each CONFIG SET of other fixes into redis.conf");
 	if (reply_is_absent(&p->fsync, REASON_NOPERM) ||
 		(reply_is_absent(&p->fsync, REASON_SERVER) && !is_refused(p)))
 		finding_add(d, node, SEVERITY_NOTE, "config", fix,

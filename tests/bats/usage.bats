@@ -270,7 +270,7 @@ redlock: 'one' is not held: nothing was removed" break -k one -k one
 @test "times that contradict each other" {
 	refused 64 "redlock: --ttl 100ms is too short for a node time-out of 50ms: two of them, the drift allowance (12ms) and the time to end the command must fit" \
 		run -k job --ttl 100ms touch "$T/never"
-	[ "${lines[1]}" = "hint: the least --ttl is 114ms" ]
+	[ "${lines[1]}" = "hint: the least --ttl is 114ms; 'redlock doctor' prints one that suits the round trips to the nodes" ]
 	refused 64 "redlock: --ttl 113ms is too short for a node time-out of 50ms: two of them, the drift allowance (13ms) and the time to end the command must fit" \
 		run -k job --ttl 113ms touch "$T/never"
 	run redlock run -k job --ttl 114ms true # on a busy machine, this is too short in practice
@@ -279,7 +279,7 @@ redlock: 'one' is not held: nothing was removed" break -k one -k one
 		run -k job --ttl 0 touch "$T/never"
 	refused 64 "redlock: --ttl 30s is too short for a node time-out of 15s: two of them, the drift allowance (3s) and the time to end the command must fit" \
 		run -k job --node-timeout 15s touch "$T/never"
-	[ "${lines[1]}" = "hint: the least --ttl is 34s; a shorter --node-timeout permits a shorter one" ]
+	[ "${lines[1]}" = "hint: the least --ttl is 34s; a shorter --node-timeout permits a shorter one; 'redlock doctor' prints one that suits the round trips to the nodes" ]
 	redlock run -k job --node-timeout 15s --ttl 34s true
 	refused 64 "redlock: --node-timeout must be longer than 0" run -k job --node-timeout 0 touch "$T/never"
 	refused 64 "redlock: --kill-after '-1s' is negative" run -k job --kill-after -1s touch "$T/never"

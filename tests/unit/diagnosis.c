@@ -589,7 +589,9 @@ TEST(doctor_reads_config)
 		"ACL SETUSER default +config|get");
 	facts[1].fsync = reply_absent(REASON_SERVER, "ERR unknown command 'CONFIG'");
 	EXPECT(1, "config", NOTE,
-		"does not permit CONFIG GET appendfsync: not all checks were possible", "");
+		"does not permit CONFIG GET appendfsync: not all checks were possible",
+		"remove 'rename-command CONFIG' from redis.conf, and restart; until then, write "
+		"each CONFIG SET of other fixes into redis.conf");
 }
 
 TEST(doctor_info_denied)

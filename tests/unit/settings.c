@@ -525,7 +525,9 @@ TEST(settings_times_of_commands_that_terminate_nothing)
 	CHECK_TEXT(e.text,
 		"--ttl 113ms is too short for a node time-out of 50ms: two of them and the "
 		"drift allowance (13ms) must fit");
-	CHECK_TEXT(e.hint, "the least --ttl is 114ms");
+	CHECK_TEXT(e.hint,
+		"the least --ttl is 114ms; 'redlock doctor' prints one that suits the round "
+		"trips to the nodes");
 	s.ttl = 115 * MS;
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(settings_policy(&s).safety_margin, 0);

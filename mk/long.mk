@@ -91,6 +91,8 @@ interop: check-built ## other libraries' locks
 
 bench: $(B)/redlock $(TOOLS) ## speed and cost, next to other programs
 	$(Q)$(MAKE) --no-print-directory B=$(B)/without-tls WITH_TLS=no $(B)/without-tls/redlock
+	$(Q)tests/bench/minimum $(B)
+	$(Q)tests/bench/instructions $(B)
 	$(Q)tests/bench/run $(B)
 	$(Q)tests/bench/tls $(B)
 	$(Q)tests/bench/waiting $(B)

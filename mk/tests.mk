@@ -57,6 +57,14 @@ $(B)/tools/%: tests/tools/%.c
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $< $(TOOL_LIBS)
 
+$(B)/tools/limit $(B)/tools/limit_contended: tests/tools/limit.h
+
+# It makes the program's own requests.
+$(B)/tools/limit_same: tests/tools/limit_same.c tests/tools/limit.h $(filter $(B)/base/% $(B)/lock/% $(B)/proto/%,$(OBJECTS))
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^)
+
 # It runs the program's own sessions.
 $(B)/tools/crowd: tests/tools/crowd.c $(filter-out $(B)/cmd/%,$(OBJECTS))
 	@mkdir -p $(@D)

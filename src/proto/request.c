@@ -102,11 +102,13 @@ static const struct {
 } scripts[OP_COUNT] = {
 #define WORD(name) {ARG_##name, false},
 #define PLAIN(name) {ARG_##name, true},
+#define EARLY(name) {ARG_##name, true},
 #define REST(name) {ARG_##name, true},
 #define SCRIPT(name, words, file, flags, arguments, ...) [OP_##name] = {flags, {arguments}},
 #include "lock/operations.def"
 #undef WORD
 #undef PLAIN
+#undef EARLY
 #undef REST
 };
 

@@ -86,10 +86,17 @@ answers_with() {
 	printf '%s\n' '#define ONE 1 /* a comment */' '#define MUCH (25 * 3600 * 1000)' '#define NINES "99"' \
 		'#define MORE \' ' NINES "ff" NINES /* two \' ' lines */' '#define CALL ONE + 1' > "$T/numbers.h"
 	script "return {ONE, MUCH, MORE, ARGV[1]}"
-	[ "$(embed --lua "$T/numbers.h" "$T/script.lua")" = "return{1,90000000,'99ff99',ARGV[1]}" ]
+	[ "$(embed --lua "$T/numbers.h" "$T/script.lua")" = "return{1,9e7,'99ff99',ARGV[1]}" ]
 	script "return CALL"
 	run -1 embed --lua "$T/numbers.h" "$T/script.lua"
 	is_like "$output" "*: CALL is not defined as a number or a string"
+}
+
+@test "embed-lua: neighbouring variables share one 'local', unless one uses another; sums of arguments are numbers" {
+	got=$(shortened "local a, b = ARGV[1], {}" "local c = KEYS[1]" "local d" "local e = #b" "local function f(x)" "	return x" "end" \
+		"d = a .. c" "return f(40 + 1), e, d, 2 * (3 + 1)")
+	[ "$got" = "local b,c,d,a=ARGV[1],{},KEYS[1]local e=#c local function f(a)return a end a=b..d return f(41),e,a,2*(4)" ] ||
+		{ echo "$got" && false; }
 }
 
 @test "embed-lua: what follows '-- nest' is a function within the script; a nest of unused statements is none" {
@@ -108,6 +115,14 @@ answers_with() {
 	[ "$(answer_of ' 0 a b')" = "t,0,,0,a b," ]
 	[ "$(answer_of 's 0 ')" = "t,s0,s,0,," ]
 	[ "$(answer_of ' 12 x')" = "t,12,,12,x," ]
+	# parts that are read in any case
+	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) PLAIN(flags) EARLY(slots) REST(held_ids), NONE)' \
+		'ARGUMENT(token, "")' 'ARGUMENT(flags, "")' 'ARGUMENT(slots, "0")' 'ARGUMENT(held_ids, "")' > "$T/operations.def"
+	script "local sub, match = string.sub, string.match" "-- arguments" "local head = {flags, slots, held_ids or 'unread'}" "-- rest" \
+		"return {token, head[1], head[2], head[3], flags, slots, held_ids}"
+	embed --lua "$T/operations.def" "$T/script.lua" > "$T/short"
+	[ "$(answer_of ' 7 a b')" = "t,,7,unread,,7,a b," ]
+	[ "$(answer_of 's 7 a b')" = "t,s,7,a b,s,7,a b," ]
 }
 
 @test "embed-lua: unknown syntax is refused, with the line" {

@@ -33,7 +33,7 @@ if plain == '' and flags == '' and not no_vote and is_quiet() then
 end
 
 if is_others(plain) then
-	reply[REPLY_WAITERS] = count_plain_waiters()
+	reply[REPLY_WAITERS] = to_number(try('EXISTS', beside('queue', keys[1]))) or 0
 	return refuse_plain(plain)
 end
 

@@ -28,7 +28,7 @@ if is_others(plain) or is_own(plain) then
 		note(REPLY_PARTIAL, 1)
 	end
 	note(REPLY_FENCE, last_number())
-	reply[REPLY_WAITERS] = count_plain_waiters()
+	reply[REPLY_WAITERS] = to_number(try('EXISTS', beside('queue', keys[1]))) or 0
 	note(REPLY_RANK, count_waiters(beside('queue', keys[1])))
 	return refuse_plain(plain)
 end
@@ -63,7 +63,7 @@ if not gone then
 			left = lasts
 		end
 	end
-	return answer_about(1, CODE_FOREIGN, left, sub(value[1], 1, 300))
+	return answer_about(1, CODE_FOREIGN, left, value[1])
 end
 if no_vote then
 	return no_vote

@@ -71,7 +71,7 @@ if not is_string[1] then
 end
 local is_same = sub(v, 1, 300) == token and has_names
 if left < 0 then
-	return answer(CODE_FOREIGN, left, sub(v, 1, 300))
+	return answer(CODE_FOREIGN, left, v)
 elseif mine[1] then
 	revoke_reader(mine[1], mine_ends[1])
 	regroup(1)
@@ -88,6 +88,6 @@ elseif is_ours(1) or is_same then
 		call('SET', key, revoked(v), 'PX', max(left, 1))
 	end
 elseif sub(v, 1, TOKEN_ID_LEN + 1) ~= sub(revoked(token), 1, TOKEN_ID_LEN + 1) then
-	return answer(CODE_FOREIGN, left, sub(v, 1, 300))
+	return answer(CODE_FOREIGN, left, v)
 end
 return answer(CODE_YES, left)

@@ -39,7 +39,7 @@ local function conflict()
 		local v = try('GET', base .. '#' .. i)
 		if type(v) == 'string' then
 			note(REPLY_LIMIT, recorded)
-			return slot ~= '' and own_limit ~= LIMIT_UNKNOWN and answer(CODE_FOREIGN, call('PTTL', limit_key), sub(v, 1, 300))
+			return slot ~= '' and own_limit ~= LIMIT_UNKNOWN and answer(CODE_FOREIGN, call('PTTL', limit_key), v)
 		end
 	end
 end
@@ -52,7 +52,6 @@ end
 
 -- The reply "key i is free, or readers hold it, but another waiter is first".
 local function refuse_reserved(i)
-	answer_about(i, CODE_RESERVED, max(call('PTTL', readers[i] and keys[i] or reserved_key(keys[i])), 0),
-		sub(readers[i] or '', 1, 300))
+	answer_about(i, CODE_RESERVED, max(call('PTTL', readers[i] and keys[i] or reserved_key(keys[i])), 0), readers[i])
 	return add_other_slot()
 end

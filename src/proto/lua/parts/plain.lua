@@ -29,9 +29,5 @@ local function is_others(v)
 end
 
 local function refuse_plain(v)
-	return answer(CODE_FOREIGN, call('PTTL', keys[1]), sub(v, 1, 300))
-end
-
-local function count_plain_waiters()
-	return try('EXISTS', beside('queue', keys[1])) == 1 and 1 or 0
+	return answer(CODE_FOREIGN, call('PTTL', keys[1]), v)
 end

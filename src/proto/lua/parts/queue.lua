@@ -61,17 +61,17 @@ local function report_waiters()
 	reply[REPLY_WAITERS] = bits
 end
 
--- Returns the id of a key's reservation, or false. A reservation that does not expire within an hour
+-- Returns the id of a key's reservation, or nothing. A reservation that does not expire within an hour
 -- was not written by a script and is removed: it would keep all clients out.
 local function reservation(key)
 	local id = try('GET', reserved_key(key))
 	if type(id) ~= 'string' then
-		return false
+		return
 	end
 	local left = try('PTTL', reserved_key(key))
 	if type(left) == 'number' and (left < 0 or left > 3600000) then
 		try('DEL', reserved_key(key))
-		return false
+		return
 	end
 	return id
 end
@@ -180,7 +180,7 @@ end
 -- wait behind a writer that waits for that reader.
 local function is_for_another(i)
 	if value[i] or has(FLAG_OVERRIDE) then
-		return false
+		return
 	end
 	local id = not readers[i] and reservation(keys[i])
 	if id then

@@ -9,7 +9,8 @@ local function note(item, value)
 	reply[#reply + 1] = value
 end
 
+-- The beginning of a long text is enough to name a holder.
 local function answer(code, ms, text)
-	reply[REPLY_CODE], reply[REPLY_PTTL], reply[REPLY_TEXT] = code, ms, text or ''
+	reply[REPLY_CODE], reply[REPLY_PTTL], reply[REPLY_TEXT] = code, ms, text and sub(text, 1, 300) or ''
 	return reply
 end

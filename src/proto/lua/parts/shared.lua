@@ -7,7 +7,7 @@
 -- by the time at which each expires.
 
 local function has(flag)
-	return find(flags, flag, 1, true)
+	return find(flags, flag)
 end
 
 local shared = has(FLAG_SHARED)
@@ -16,17 +16,6 @@ local shared = has(FLAG_SHARED)
 -- earlier or later. held[i]: the reader within which the client runs.
 local readers, mine, mine_ends, held = {}, {}, {}, {}
 local group = TOKEN_READERS .. ':'
--- The server's time in milliseconds, once it is known; false if `run` must not ask for it.
-local now
-
-local function clock(run)
-	if not now then
-		local t = run('TIME')
-		now = t[1] and t[1] * 1000 + floor(t[2] / 1000)
-	end
-	return now
-end
-
 local function readers_key(i)
 	return beside('readers', keys[i])
 end

@@ -37,7 +37,7 @@ local function read_keys()
 		local v = try('GET', key)
 		is_string[i] = true
 		if type(v) == 'table' then
-			if not find(v.err, 'WRONGTYPE', 1, true) then
+			if not find(v.err, 'WRONGTYPE') then
 				return v
 			end
 			is_string[i] = false
@@ -68,9 +68,9 @@ local function answer_about(i, code, ms, text)
 	return answer(code, ms, text)
 end
 
--- The reply "key i has another holder". The beginning of a long value is enough to name the holder.
+-- The reply "key i has another holder".
 local function refusal(i)
-	return answer_about(i, CODE_FOREIGN, call('PTTL', keys[i]), sub(value[i], 1, 300))
+	return answer_about(i, CODE_FOREIGN, call('PTTL', keys[i]), value[i])
 end
 
 -- The reply if the client does not hold all keys; nil: it does.

@@ -301,14 +301,14 @@ answers_with() {
 	id=$(node 1 info server | tr -d '\r' | sed -n 's/^run_id://p')
 	node 1 flushall
 	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" "local no_vote = guard()" \
-		"return no_vote and {no_vote[1], no_vote[3]} or {'votes', run_id}"
+		"return no_vote and {no_vote.err or no_vote[1], no_vote[3]} or {reply[7] and 'unguarded' or 'votes', reply[6]}"
 	now() { echo $(($(date +%s%N) / 1000)); }
 	answers_with "votes $id" '' 0 0
 	answers_with "4 ahead of" '' 60000 1
 	[ "$(node 1 dbsize)" = 0 ]
 	answers_with "3" '' 60000 "$(now)"
 	answers_with "3" '' 60000 "$(now)"
-	is_like "$(node 1 get {redlock}:node)" "$id * 60000 * 0"
+	is_like "$(node 1 get {redlock}:node)" "$id * 60000 * 0*"
 	# a third of the quarantine is left
 	ends=$(($(now) / 1000 + 20000))
 	node 1 set {redlock}:node "$id $ends 60000 $ends 0"
@@ -316,7 +316,74 @@ answers_with() {
 	# 'doctor --admit' writes the id alone
 	node 1 set {redlock}:node "$id"
 	answers_with "votes $id" '' 60000 "$(now)"
-	is_like "$(node 1 get {redlock}:node)" "$id 0 1 0 0"
+	is_like "$(node 1 get {redlock}:node)" "$id 0 1 0 0*"
+}
+
+# guard_of MARK SERVER REPLICATION: the guard's answer and the mark after it, of a node with this mark that tells this of
+# itself; one INFO fewer if the mark's run id is the answer.
+guard_of() {
+	[ -n "$1" ] || node 1 del {redlock}:node > "$T/set"
+	[ -z "$1" ] || node 1 set {redlock}:node "$1" > "$T/set"
+	node 1 eval "local function fake(...)
+		local c, s = ...
+		if c == 'INFO' then return string.gsub(s == 'server' and ARGV[3] or ARGV[4], ' ', '\r\n') .. '' end
+		return redis.pcall(...)
+	end $(sed 's/redis\.pcall/fake/' "$T/short")" 0 60000 "$(($(date +%s%N) / 1000))" "$2" "$3" | tr '\n' ' '
+	node 1 get {redlock}:node
+}
+
+@test "restart guard: the id of the history in the mark tells of the server's life; another id is looked into" {
+	nodes_start 1
+	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" "local no_vote = guard()" \
+		"return no_vote and {no_vote.err or no_vote[1], no_vote[3]} or {reply[7] and 'unguarded' or 'votes', reply[6]}"
+	a=$(printf '%040d' 1) b=$(printf '%040d' 2) h=$(printf '%040d' 3) other=$(printf '%040d' 4)
+	server="redis_version:7.0.15 redis_mode:standalone run_id:$a executable:/usr/bin/redis-server "
+	master="role:master master_replid:$h second_repl_offset:-1 "
+	# the run id is the mark's: the server was not asked
+	[ "$(guard_of "$b 1 9 1 0$h" "$server" "$master")" = "votes $b $b 1 9 1 0$h" ]
+	# a mark of an older version, and another id of the same life: no quarantine, and the mark follows
+	[ "$(guard_of "$a 1 9 1 0" "$server" "$master")" = "votes $a $a 1 9 1 0$h" ]
+	[ "$(guard_of "$a 1 9 1 0$other" "$server" "$master")" = "votes $a $a 1 9 1 0$h" ]
+	# of another life, in either form
+	[[ "$(guard_of "$b 1 9 1 0" "$server" "$master")" == "3  $a "*" 60000 "*" 0$h" ]]
+	[[ "$(guard_of "$b 1 9 1 0$other" "$server" "$master")" == "3  $a "*" 60000 "*" 0$h" ]]
+	# promoted: only the id itself counts, and the server is asked
+	promoted="role:master master_replid:$h second_repl_offset:7 "
+	[ "$(guard_of "$a 1 9 1 $h" "$server" "$promoted")" = "votes $a $a 1 9 1 $h" ]
+	[[ "$(guard_of "$b 1 9 1 $h" "$server" "$promoted")" == "3  $a "*" 60000 "*" $h" ]]
+	[[ "$(guard_of "$a 1 9 1 0" "$server" "$promoted")" == "3  $a "*" 60000 "*" $h" ]]
+	[[ "$(guard_of "$a 1 9 1 0$other" "$server" "$promoted")" == "3  $a "*" 60000 "*" $h" ]]
+	# a replica has no vote, whatever the mark says
+	is_like "$(guard_of "$a 1 9 1 0$h" "$server" "role:slave master_replid:$h second_repl_offset:-1 ")" "READONLY*"
+	# KeyDB's active replica
+	[ "$(guard_of "$a 1 9 1 $h" "$server" "role:active-replica master_replid:$h second_repl_offset:-1 ")" = "votes $a $a 1 9 1 $h" ]
+	[[ "$(guard_of "$b 1 9 1 0$h" "$server" "role:active-replica master_replid:$h second_repl_offset:-1 ")" == "3  $a "* ]]
+	# a server that does not tell the id
+	[ "$(guard_of "$a 1 9 1 0" "$server" "role:master second_repl_offset:-1 ")" = "votes $a $a 1 9 1 0" ]
+	# in quarantine, by either kind of mark
+	is_like "$(guard_of "$a 9999999999999 50 1 0$h" "$server" "$master")" "3  $a * 60000 * 0$h"
+	is_like "$(guard_of "$b 9999999999999 50 1 0$h" "$server" "$master")" "3  $b * 60000 * 0$h"
+	for kind in 6.2.16 6.3.4 7.0.15 7.2.4 8.0.2; do
+		[ "$(guard_of "$a 1 9 1 0" "${server/7.0.15/$kind}" "$master")" = "votes $a $a 1 9 1 0$h" ]
+	done
+	# of other servers, nobody knows which starts and promotions keep the id
+	for kind in 6.0.16 5.0.14 4.0.0 9.0.0 10.0.0 255.255.255; do
+		[ "$(guard_of "$a 1 9 1 0" "${server/7.0.15/$kind}" "$master")" = "votes $a $a 1 9 1 0" ]
+	done
+	[ "$(guard_of "$a 1 9 1 0" "${server/standalone/cluster}" "$master")" = "votes $a $a 1 9 1 0" ]
+	[ "$(guard_of "$a 1 9 1 0" "${server/executable*/executable: }" "$master")" = "votes $a $a 1 9 1 0" ]
+}
+
+# info_calls: how often the node was asked for INFO.
+info_calls() { node 1 info commandstats | sed -n 's/^cmdstat_info:calls=\([0-9]*\).*/\1/p'; }
+
+@test "restart guard: an acquire asks the server once for INFO, when the node has been asked before" {
+	nodes_start 1
+	mine=9999999999999a${id:14}
+	run_script acquire k "$mine" 60000 " 0 60000 $(date +%s)000000 0 1000 1 w1  "
+	node 1 config resetstat
+	run_script acquire k "$mine" 60000 " 0 60000 $(date +%s)000000 0 1000 1 w1  "
+	[ "$(info_calls)" = 1 ]
 }
 
 # ---- waiting ----

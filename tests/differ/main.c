@@ -108,6 +108,9 @@ static const char *const scripts[] = {
 	"local i = redis.call('INFO', 'server') return string.match(i, 'run_id:%x+')",
 	"return string.match(redis.call('INFO', 'replication'), 'role:%a+')",
 	"return string.match(redis.call('INFO', 'replication'), 'second_repl_offset:%S+')",
+	"return string.match(redis.call('INFO', 'replication'), 'master_replid:%x+')",
+	"return string.match(redis.call('INFO', 'server'), "
+	"'redis_version:(%d%.%d).-mode:st.-executable:/')",
 	"redis.call('SET', 'k', 'half', 'PX', 9) redis.call('GET') return 'done'",
 	"return redis.call('PUBSUB', 'NUMSUB', 'heard', 'unheard')",
 	"return {redis.call('PUBLISH', 'heard', 'x'), redis.call('PUBLISH', 'unheard', 'x')}",
@@ -392,6 +395,8 @@ static void meet_server(void)
 	model = (struct server){
 		.kind = kind_of(info->str), .numsub = count_heard, .publish = publish_heard};
 	snprintf(model.run_id, sizeof(model.run_id), "%.40s", id ? id + 7 : "");
+	id = strstr(info->str, "master_replid:");
+	snprintf(model.replid, sizeof(model.replid), "%.40s", id ? id + 14 : "");
 	freeReplyObject(info);
 	tell(everybody, 1, (const char *const[]){"FLUSHALL"});
 	tell(everybody, 11,

@@ -423,6 +423,126 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	held_on job 0
 }
 
+# vote_of I: what node I answers; alone, it is the whole quorum.
+vote_of() {
+	local got=0
+	redlock run -n --nodes "unix://$T/$1.sock" --restart-guard on -k job -- true > "$T/vote" 2>&1 || got=$?
+	case $got in
+	0) echo votes ;;
+	69) grep -o -e 'is in quarantine' -e 'is a replica' "$T/vote" | head -n 1 ;;
+	*) cat "$T/vote" ;;
+	esac
+}
+mark() { node "$1" get '{redlock}:node'; }
+history() { node "$1" info replication | tr -d '\r' | sed -n 's/^master_replid://p'; }
+# has_settled I: node I has a vote, and its mark has the id of its history, if its server is one that gets it.
+has_settled() {
+	eventually admitted "$1"
+	[ "$(vote_of "$1")" = votes ]
+	[[ "$(mark "$1")" == *" 0$(history "$1")" ]] || node "$1" info server | grep -q 'redis_version:6\.0'
+}
+ended() { ! kill -0 "${PID[$1]}" 2> "$T/kill"; }
+
+# end_server I HOW
+end_server() {
+	case $2 in
+	shutdown) node "$1" shutdown > "$T/end" || true ;;
+	save) node "$1" save > "$T/end" && kill -KILL "${PID[$1]}" ;;
+	term) kill "${PID[$1]}" ;;
+	kill) kill -KILL "${PID[$1]}" ;;
+	esac
+	eventually ended "$1"
+	wait "${PID[$1]}" 2> "$T/kill" || true
+}
+
+@test "a node that restarts with all its data is in quarantine, whatever it is saved with, and however it ends" {
+	for with in "--save 3600 1" "--appendonly yes --aof-use-rdb-preamble yes" "--appendonly yes --aof-use-rdb-preamble no" \
+		"--appendonly yes --save 3600 1"; do
+		for how in shutdown save term kill; do
+			rm -rf "$T/data"
+			mkdir "$T/data"
+			kill_node 1
+			read -ra options <<< "--appendfsync always $with --dir $T/data"
+			start_node 1 "${options[@]}"
+			has_settled 1
+			before=$(mark 1) old=$(history 1)
+			end_server 1 $how
+			start_node 1 "${options[@]}"
+			eventually answers 1
+			echo "$with, $how: $before, then $(mark 1)"
+			# the data came back, unless they were in memory only
+			[ "$(mark 1)" = "$before" ] || [ "$with $how" = "--save 3600 1 kill" ]
+			[ "$(history 1)" != "$old" ]
+			[ "$(vote_of 1)" = "is in quarantine" ]
+		done
+	done
+}
+
+# copies A B: A is a replica, and has the data of its master.
+copies() { [[ "$(node "$1" info replication)" == *role:slave*master_link_status:up*master_sync_in_progress:0* ]]; }
+has_another_vote() { [ "$(vote_of "$1")" != "$2" ]; }
+
+@test "a node that was a replica is in quarantine, however it became a master" {
+	for i in 1 2; do
+		kill_node $i
+		PORT[i]=$((20000 + RANDOM % 10000))
+		start_node $i --port "${PORT[i]}" --bind 127.0.0.1 --repl-diskless-sync-delay 0 --save "3600 1"
+		has_settled $i
+	done
+	for how in "replicaof no one" restart "restart as a replica" failover "a copied dump"; do
+		[ "$how" != failover ] || [ "$(node 2 failover abort 2>&1)" = "ERR No failover in progress." ] || continue
+		node 2 replicaof 127.0.0.1 "${PORT[1]}" > "$T/set"
+		eventually copies 2
+		# the first replica has changed the id: node 1 keeps its vote
+		[ "$(vote_of 1)" = votes ]
+		[ "$(vote_of 2)" = "is a replica" ]
+		eventually has_mark_of 2 1
+		case $how in
+		"replicaof no one") node 2 replicaof no one > "$T/set" ;;
+		failover)
+			node 1 failover > "$T/set"
+			eventually is_master 2
+			[ "$(vote_of 2)" = "is in quarantine" ]
+			eventually copies 1
+			# and back
+			has_settled_again 2
+			node 2 failover > "$T/set"
+			eventually is_master 1
+			[ "$(vote_of 1)" = "is in quarantine" ]
+			eventually copies 2
+			node 2 replicaof no one > "$T/set"
+			;;
+		restart)
+			node 2 shutdown save > "$T/set" || true
+			eventually ended 2
+			start_node 2 --port "${PORT[2]}" --bind 127.0.0.1 --repl-diskless-sync-delay 0 --save "3600 1"
+			eventually answers 2
+			;;
+		"restart as a replica")
+			node 2 shutdown save > "$T/set" || true
+			eventually ended 2
+			start_node 2 --port "${PORT[2]}" --bind 127.0.0.1 --replicaof 127.0.0.1 1
+			eventually answers 2
+			node 2 replicaof no one > "$T/set"
+			;;
+		"a copied dump")
+			node 1 save > "$T/set"
+			kill_node 2
+			cp "$T/1.rdb" "$T/2.rdb"
+			start_node 2 --port "${PORT[2]}" --bind 127.0.0.1 --repl-diskless-sync-delay 0 --save "3600 1"
+			eventually answers 2
+			;;
+		esac
+		echo "$how: $(mark 2), $(history 2)"
+		[ "$(vote_of 2)" = "is in quarantine" ]
+		eventually admitted 1
+		eventually admitted 2
+	done
+}
+has_mark_of() { [ "$(mark "$1")" = "$(mark "$2")" ]; }
+is_master() { [[ "$(node "$1" info replication)" == *role:master* ]]; }
+has_settled_again() { eventually admitted "$1" && [ "$(vote_of "$1")" = votes ]; }
+
 @test "kill -9 and restart of a majority without AOF: 79, and the command is gone" {
 	in_background "$T/out" run "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
 	eventually test -s "$T/pid"

@@ -143,6 +143,7 @@ void node_init(struct sim_node *n, enum server_kind kind)
 	}
 	n->server = &servers[i];
 	server_flush(n->server);
+	n->server->histories = 0;
 	is_saved[i] = false;
 	n->server->kind = kind;
 	n->server->owner = n;
@@ -151,12 +152,20 @@ void node_init(struct sim_node *n, enum server_kind kind)
 	node_begin_life(n, 1);
 }
 
+static void start(struct sim_node *n, int life)
+{
+	char run_id[RUN_ID_MAX];
+
+	snprintf(run_id, sizeof(run_id), "%038x%02x", life, (unsigned)number_of(n));
+	server_start(n->server, run_id);
+}
+
 void node_begin_life(struct sim_node *n, int life)
 {
 	n->life = life;
 	n->subscribers = n->published = n->watches = 0;
 	n->server->known = 0;
-	snprintf(n->server->run_id, RUN_ID_MAX, "%038x%02x", life, (unsigned)number_of(n));
+	start(n, life);
 }
 
 static void command(const struct sim_node *n, const char *const words[])
@@ -270,6 +279,8 @@ void node_move(struct sim_node *n, bool is_empty)
 	l->numsub = count_none;
 	l->publish = tell_none;
 	memcpy(l->run_id, n->server->run_id, sizeof(l->run_id));
+	memcpy(l->replid, n->server->replid, sizeof(l->replid));
+	l->is_promoted = n->server->is_promoted;
 	server_copy(l, n->server);
 	node_begin_life(n, n->life + 1);
 	if (is_empty)
@@ -279,15 +290,23 @@ void node_move(struct sim_node *n, bool is_empty)
 
 void node_save(const struct sim_node *n)
 {
+	server_back_up(n->server);
 	server_copy(&saved[number_of(n)], n->server);
 	is_saved[number_of(n)] = true;
 }
 
 bool node_restore(struct sim_node *n)
 {
-	if (is_saved[number_of(n)])
-		server_copy(n->server, &saved[number_of(n)]);
-	return is_saved[number_of(n)];
+	if (!is_saved[number_of(n)])
+		return false;
+	server_copy(n->server, &saved[number_of(n)]);
+	/* Not drawn: the other one of two did not restart. It was a replica of a server with this
+	 * data for a while. */
+	if (n->life % 2) {
+		start(n, n->life - 1);
+		server_promote(n->server);
+	}
+	return true;
 }
 
 /* ---- its keys ---- */
@@ -476,8 +495,11 @@ bool node_is_in_quarantine(const struct sim_node *n, usec wall)
 {
 	const struct server_entry *e = entry(n, key.mark);
 	const char *id = n->server->run_id;
+	const char *history = e ? strrchr(e->value, ' ') : NULL;
 	int64_t over, given, over_there;
 
+	if (n->server->is_promoted && (!history || strcmp(history + 1, n->server->replid) != 0))
+		return true;
 	return !e || strncmp(e->value, id, strlen(id)) != 0 ||
 	       sscanf(e->value + strlen(id), " %" SCNd64 " %" SCNd64 " %" SCNd64, &over, &given,
 		       &over_there) != 3 ||
@@ -736,6 +758,8 @@ void node_serve_copy(const struct sim_node *n, const struct request *r, struct r
 	copy.numsub = numsub;
 	copy.publish = count_only;
 	memcpy(copy.run_id, n->server->run_id, sizeof(copy.run_id));
+	memcpy(copy.replid, n->server->replid, sizeof(copy.replid));
+	copy.is_promoted = n->server->is_promoted;
 	server_copy(&copy, n->server);
 	server_eval(&copy, r, resp);
 }

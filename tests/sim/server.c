@@ -135,6 +135,25 @@ const struct server_entry *server_entry(const struct server *s, int key)
 	return e->type != SERVER_NONE && msec(s) <= e->ends ? e : NULL;
 }
 
+void server_back_up(struct server *s)
+{
+	snprintf(
+		s->replid, sizeof(s->replid), "%08x%.32s", (unsigned)++s->histories, s->run_id + 8);
+}
+
+void server_start(struct server *s, const char *run_id)
+{
+	snprintf(s->run_id, sizeof(s->run_id), "%s", run_id);
+	s->is_promoted = false;
+	server_back_up(s);
+}
+
+void server_promote(struct server *s)
+{
+	s->is_promoted = true;
+	server_back_up(s);
+}
+
 void server_flush(struct server *s)
 {
 	for (int i = 0; i < SERVER_KEYS; i++)
@@ -570,18 +589,18 @@ static bool tell_time(struct word *w, int count)
 static bool info(struct word *w, int count)
 {
 	const char *section = count > 1 ? w[1].text : "";
-	char text[300] = "";
+	char text[400] = "";
 
 	if (strcasecmp(section, "server") == 0)
 		snprintf(text, sizeof(text),
 			"# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nprocess_id:1\r\n"
-			"run_id:%s\r\ntcp_port:6379\r\n",
+			"run_id:%s\r\ntcp_port:6379\r\nexecutable:/usr/bin/redis-server\r\n",
 			kinds[at->kind].version, at->run_id);
 	else if (strcasecmp(section, "replication") == 0)
 		snprintf(text, sizeof(text),
 			"# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_replid:%s\r\n"
-			"master_replid2:%040d\r\nmaster_repl_offset:0\r\nsecond_repl_offset:-1\r\n",
-			at->run_id, 0);
+			"master_replid2:%040d\r\nmaster_repl_offset:0\r\nsecond_repl_offset:%d\r\n",
+			at->replid, 0, at->is_promoted ? 1 : -1);
 	lua_pushstring(lua, text);
 	return true;
 }

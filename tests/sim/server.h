@@ -54,7 +54,12 @@ struct server_entry {
 struct server {
 	enum server_kind kind;
 	int64_t clock_us; /* its time of day, which the caller sets */
-	char run_id[RUN_ID_MAX];
+	char run_id[RUN_ID_MAX]; /* of its process */
+	/* The id of its data's history, and how many it has had: another one with each start, each
+	 * promotion, the first replica and the first backup. */
+	char replid[RUN_ID_MAX];
+	int histories;
+	bool is_promoted; /* in the life of this process: it has a second id */
 	unsigned known; /* scripts that it has carried out: 1 << op */
 	const char *user; /* who runs the script; NULL: "default" */
 	uint64_t denied; /* commands that the user has no right to: 1 << server_command_number() */
@@ -70,6 +75,12 @@ void server_init(void);
 
 /* From now on, scripts find no request plain, and answer without their heads (parts/plain.lua). */
 void server_without_heads(void);
+
+/* Begins a new process, which is a master; a new history in the same process, which was promoted,
+ * or is backed up for the first time. */
+void server_start(struct server *s, const char *run_id);
+void server_promote(struct server *s);
+void server_back_up(struct server *s);
 
 /* Deletes all keys; makes `to` a copy of the keys of `from`. */
 void server_flush(struct server *s);

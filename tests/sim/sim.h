@@ -219,7 +219,8 @@ void node_forget_waiters(struct sim_node *n);
 void node_move(struct sim_node *n, bool is_empty);
 void node_serve_left(struct sim_node *n, const struct request *r, struct resp *resp);
 
-/* Save the node's data; give it the data that it saved last, if it did. */
+/* Back up the node's data; give it the data of its last backup, if it has one: it restarted, or it
+ * was a replica and is a master again. */
 void node_save(const struct sim_node *n);
 bool node_restore(struct sim_node *n);
 

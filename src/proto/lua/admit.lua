@@ -3,4 +3,4 @@
 
 -- include parts/restart_guard.lua
 
-return call('SET', keys[1], run_id)
+return call('SET', keys[1], (ask_server()))

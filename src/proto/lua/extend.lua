@@ -11,7 +11,7 @@ local held_ids = ''
 
 if flags == '' and is_own(plain_value()) and is_quiet() then
 	call('PEXPIRE', keys[1], ttl)
-	note(REPLY_RUN_ID, run_id)
+	note(REPLY_RUN_ID, (ask_server()))
 	return answer(CODE_YES, to_number(ttl))
 end
 
@@ -28,5 +28,5 @@ for i = 1, #keys do
 	left = min(left, extend(i, ttl, has(FLAG_KEEPS)))
 end
 record_limit(left)
-note(REPLY_RUN_ID, run_id)
+note(REPLY_RUN_ID, (ask_server()))
 return answer(CODE_YES, left)

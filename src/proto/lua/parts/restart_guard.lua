@@ -13,6 +13,11 @@
 -- Without a promotion it changes for the same data, too: when a master gets its first replica or a
 -- backup, or has been without replicas for repl-backlog-ttl, which also clears the second id.
 --
+-- If it was not promoted, the mark contains 0 and the id of its replication history, with the servers of which is known
+-- that no start and no promotion keeps that id. A master with that id has the run id of the mark, and is not asked for it:
+-- INFO of the server costs as much as all else here. Another id or another role proves nothing: the guard asks, as it
+-- does where the mark has 0 alone.
+--
 -- A node without a valid mark has no vote for as long as a lock can last, the quarantine. A client
 -- with locks that last longer makes the quarantine longer. The mark tells when the quarantine ends, by
 -- the node's clock and by the clock of the client that asked: either clock may be stepped. The mark
@@ -23,46 +28,58 @@
 -- include keys.lua
 -- include reply.lua
 
--- The hexadecimal value of a field of INFO. A plain search for its name is faster than a pattern.
+-- The hexadecimal value of a field of INFO. A search for its name alone is faster than a pattern.
 local function field(info, name)
-	local at = find(info, name, 1, true)
+	local at = find(info, name)
 	return at and match(info, '^:(%x+)', at + #name)
 end
 
-local info = try('INFO', 'server')
--- The id of the server process; '' if the server does not tell.
-local run_id = type(info) == 'string' and field(info, 'run_id') or ''
+-- Returns the id of the server process, '' if the server does not tell; and the text with it.
+local function ask_server()
+	local info = tostring(try('INFO', 'server'))
+	return field(info, 'run_id') or '', info
+end
 
 -- Returns the reply that says why the node has no vote; nil: the node has a vote.
 local function guard()
-	local needed = to_number(quarantine)
-	note(REPLY_RUN_ID, run_id)
 	-- An error leaves no text that the searches find.
-	local history = tostring(try('INFO', 'replication'))
-	-- A replica (role:slave, role:replica) that takes writes loses them to its master's data.
-	if find(history, 'role:[sr]') then
+	local needed, replication = to_number(quarantine), tostring(try('INFO', 'replication'))
+	-- m: a master; s, r: a replica.
+	local role, replid = match(replication, 'role:(.)'), field(replication, 'master_replid')
+	local mark = needed > 0 and get(GUARD_KEY)
+	-- The quarantine: until `over` by the node's clock and `over_there` by the client's; it was
+	-- given for `given` ms.
+	local run_id, over, given, over_there, was = match(tostring(mark), '^(%x+) (%d+) (%d+) (%d+) (%x+)$')
+	local history, info = was, nil
+	if role ~= 'm' or was ~= '0' .. (replid or '?') then
+		local marked = run_id
+		run_id, info = ask_server()
+		history = role == 'm' and find(replication, 'd_repl_offset:-1', 1, true) and '0' or replid or '0'
+		if marked ~= run_id or history ~= '0' and history ~= was then
+			over, given, over_there, was = nil
+		end
+	end
+	note(REPLY_RUN_ID, run_id)
+	-- A replica that takes writes loses them to its master's data.
+	if role == 's' or role == 'r' then
 		return {err = 'READONLY'}
 	end
 	if needed == 0 then
 		return
 	end
-	local time, mark = try('TIME'), get(GUARD_KEY)
-	if run_id == '' or time.err or type(mark) == 'table' then
+	local node_ms, client_ms = clock(try), floor(wall / 1000)
+	if run_id == '' or not node_ms or type(mark) == 'table' then
 		note(REPLY_UNGUARDED, 1)
 		return
 	end
-	history = not (find(history, 'role:m') and find(history, 'd_repl_offset:%-1'))
-		and field(history, 'master_replid') or '0'
-	local node_ms, client_ms = time[1] * 1000 + floor(time[2] / 1000), floor(wall / 1000)
 	local off = node_ms - client_ms
 	if max(off, -off) > SKEW_MAX_MS then
 		return answer(CODE_SKEWED, max(off, -off), off > 0 and 'ahead of' or 'behind')
 	end
-	-- The quarantine: until `over` by the node's clock and `over_there` by the client's; it was
-	-- given for `given` ms.
-	local over, given, over_there, was = match(mark or '', '^' .. run_id .. ' (%d+) (%d+) (%d+) (%x+)$')
-	if history ~= '0' and history ~= was then
-		over, given, over_there = nil
+	-- Is it a server whose replication id tells of each start and each promotion?
+	local version = history == '0' and replid and match(info, 'redis_version:(%d%.%d).-mode:st.-executable:/')
+	if version and version > '6.1' and version < '9' then
+		history = '0' .. replid
 	end
 	if mark == run_id then
 		-- 'doctor --admit' wrote it: no locks are forgotten.
@@ -71,6 +88,9 @@ local function guard()
 		over, over_there = to_number(over or node_ms), to_number(over_there or client_ms)
 		given = min(to_number(given or 0), max(needed, QUARANTINE_BELIEVED_MS))
 		if given > 0 and node_ms >= over and client_ms >= over_there then
+			if history ~= was then
+				try('SET', GUARD_KEY, sub(mark, 1, -#was - 1) .. history)
+			end
 			return
 		end
 		over = min(over, node_ms + given)
@@ -86,7 +106,8 @@ local function guard()
 		note(REPLY_UNGUARDED, 1)
 		return
 	end
-	if over > node_ms or over_there > client_ms then
-		return answer(CODE_QUARANTINE, max(over - node_ms, over_there - client_ms))
+	local rest_ms = max(over - node_ms, over_there - client_ms)
+	if rest_ms > 0 then
+		return answer(CODE_QUARANTINE, rest_ms)
 	end
 end

@@ -64,8 +64,8 @@ answers_with() {
 
 @test "embed-lua: comments and white space go, names of locals become short, strings stay" {
 	got=$(shortened "-- a comment" "local name = ARGV[1] -- 'another'" "local function twice(text)" \
-		"	return text .. '..name -- no comment' .. text .. \"it's\" .. 'a \\'\\\\' -- gone" "end" "return twice(name)")
-	[ "$got" = "local a=ARGV[1]local function b(a)return a..'..name -- no comment'..a..\"it's\"..'a \\'\\\\'end return b(a)" ] ||
+		"	return text .. '..name -- no comment' .. text .. \"it's\" .. 'a \\'\\\\' -- gone" "end" "return twice(twice(name))")
+	[ "$got" = "local b=ARGV[1]local function a(b)return b..'..name -- no comment'..b..\"it's\"..'a \\'\\\\'end return a(a(b))" ] ||
 		{ echo "$got" && false; }
 }
 
@@ -90,6 +90,18 @@ answers_with() {
 	script "return CALL"
 	run -1 embed --lua "$T/numbers.h" "$T/script.lua"
 	is_like "$output" "*: CALL is not defined as a number or a string"
+}
+
+@test "embed-lua: a function that returns an expression, and is called once, is in the place of the call" {
+	got=$(shortened "local n = ARGV[1]" "local function sum(a, b)" "	return a + b * n" "end" "local function none()" "	return n" "end" \
+		"if sum(1, n) > 2 and not none() then" "	return 3" "end" "return 2 * (n - 1)")
+	[ "$got" = "local a=ARGV[1]if(1+a*a)>2 and not(a)then return 3 end return 2*(a-1)" ] || { echo "$got" && false; }
+	# not where the place has another variable of the name, the argument is more than a word, or the values are several
+	got=$(shortened "local n = ARGV[1]" "local function first()" "	return n" "end" "local function second(a)" "	return a" "end" \
+		"local function third()" "	return 1, 2" "end" "local function all(n)" "	local x = n" "	return first(), x, n" "end" \
+		"return {all(1), all(2), second(n + 1), third()}")
+	[ "$got" = "local a=ARGV[1]local function c()return a end local function d(a)return a end local function e()return 1,2 end local function b(a)local d=a return c(),d,a end return{b(1),b(2),d(a+1),e()}" ] ||
+		{ echo "$got" && false; }
 }
 
 @test "embed-lua: neighbouring variables share one 'local', unless one uses another; sums of arguments are numbers" {
@@ -300,7 +312,7 @@ answers_with() {
 	nodes_start 1
 	id=$(node 1 info server | tr -d '\r' | sed -n 's/^run_id://p')
 	node 1 flushall
-	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" "local no_vote = guard()" \
+	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" \
 		"return no_vote and {no_vote.err or no_vote[1], no_vote[3]} or {reply[7] and 'unguarded' or 'votes', reply[6]}"
 	now() { echo $(($(date +%s%N) / 1000)); }
 	answers_with "votes $id" '' 0 0
@@ -334,11 +346,11 @@ guard_of() {
 
 @test "restart guard: the id of the history in the mark tells of the server's life; another id is looked into" {
 	nodes_start 1
-	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" "local no_vote = guard()" \
+	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" \
 		"return no_vote and {no_vote.err or no_vote[1], no_vote[3]} or {reply[7] and 'unguarded' or 'votes', reply[6]}"
 	a=$(printf '%040d' 1) b=$(printf '%040d' 2) h=$(printf '%040d' 3) other=$(printf '%040d' 4)
 	server="redis_version:7.0.15 redis_mode:standalone run_id:$a executable:/usr/bin/redis-server "
-	master="role:master master_replid:$h second_repl_offset:-1 "
+	master="# role:master master_replid:$h second_repl_offset:-1 "
 	# the run id is the mark's: the server was not asked
 	[ "$(guard_of "$b 1 9 1 0$h" "$server" "$master")" = "votes $b $b 1 9 1 0$h" ]
 	# a mark of an older version, and another id of the same life: no quarantine, and the mark follows
@@ -348,18 +360,18 @@ guard_of() {
 	[[ "$(guard_of "$b 1 9 1 0" "$server" "$master")" == "3  $a "*" 60000 "*" 0$h" ]]
 	[[ "$(guard_of "$b 1 9 1 0$other" "$server" "$master")" == "3  $a "*" 60000 "*" 0$h" ]]
 	# promoted: only the id itself counts, and the server is asked
-	promoted="role:master master_replid:$h second_repl_offset:7 "
+	promoted="# role:master master_replid:$h second_repl_offset:7 "
 	[ "$(guard_of "$a 1 9 1 $h" "$server" "$promoted")" = "votes $a $a 1 9 1 $h" ]
 	[[ "$(guard_of "$b 1 9 1 $h" "$server" "$promoted")" == "3  $a "*" 60000 "*" $h" ]]
 	[[ "$(guard_of "$a 1 9 1 0" "$server" "$promoted")" == "3  $a "*" 60000 "*" $h" ]]
 	[[ "$(guard_of "$a 1 9 1 0$other" "$server" "$promoted")" == "3  $a "*" 60000 "*" $h" ]]
 	# a replica has no vote, whatever the mark says
-	is_like "$(guard_of "$a 1 9 1 0$h" "$server" "role:slave master_replid:$h second_repl_offset:-1 ")" "READONLY*"
+	is_like "$(guard_of "$a 1 9 1 0$h" "$server" "# role:slave master_replid:$h second_repl_offset:-1 ")" "READONLY*"
 	# KeyDB's active replica
-	[ "$(guard_of "$a 1 9 1 $h" "$server" "role:active-replica master_replid:$h second_repl_offset:-1 ")" = "votes $a $a 1 9 1 $h" ]
-	[[ "$(guard_of "$b 1 9 1 0$h" "$server" "role:active-replica master_replid:$h second_repl_offset:-1 ")" == "3  $a "* ]]
+	[ "$(guard_of "$a 1 9 1 $h" "$server" "# role:active-replica master_replid:$h second_repl_offset:-1 ")" = "votes $a $a 1 9 1 $h" ]
+	[[ "$(guard_of "$b 1 9 1 0$h" "$server" "# role:active-replica master_replid:$h second_repl_offset:-1 ")" == "3  $a "* ]]
 	# a server that does not tell the id
-	[ "$(guard_of "$a 1 9 1 0" "$server" "role:master second_repl_offset:-1 ")" = "votes $a $a 1 9 1 0" ]
+	[ "$(guard_of "$a 1 9 1 0" "$server" "# role:master second_repl_offset:-1 ")" = "votes $a $a 1 9 1 0" ]
 	# in quarantine, by either kind of mark
 	is_like "$(guard_of "$a 9999999999999 50 1 0$h" "$server" "$master")" "3  $a * 60000 * 0$h"
 	is_like "$(guard_of "$b 9999999999999 50 1 0$h" "$server" "$master")" "3  $b * 60000 * 0$h"

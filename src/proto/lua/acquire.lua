@@ -7,8 +7,7 @@
 -- include parts/keys.lua
 -- arguments
 
--- include parts/restart_guard.lua
--- include parts/plain.lua
+-- include parts/reply.lua
 
 -- A release needs EVAL where the node does not know its script. A user that may use EVALSHA only could
 -- take the keys of a node that knows this script, and not release them. Servers before Redis 7 do not tell.
@@ -25,8 +24,10 @@ end
 if db ~= '' then
 	call('SELECT', db)
 end
-local no_vote = guard()
-local plain = plain_value()
+
+-- include parts/restart_guard.lua
+-- include parts/plain.lua
+
 if plain == '' and flags == '' and not no_vote and is_quiet() then
 	call('SET', keys[1], token, 'PX', ttl)
 	return answer(CODE_YES, to_number(ttl))

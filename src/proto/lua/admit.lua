@@ -1,6 +1,6 @@
 -- admit: gives a new server its vote at once, as 'redlock doctor --admit' does: it cannot have
 -- forgotten a lock. KEYS[1] is the mark of the restart guard.
 
--- include parts/restart_guard.lua
+-- include parts/identity.lua
 
 return call('SET', keys[1], (ask_server()))

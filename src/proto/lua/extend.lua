@@ -6,10 +6,10 @@
 -- arguments
 local held_ids = ''
 
--- include parts/restart_guard.lua
+-- include parts/identity.lua
 -- include parts/plain.lua
 
-if flags == '' and is_own(plain_value()) and is_quiet() then
+if flags == '' and is_own(plain) and is_quiet() then
 	call('PEXPIRE', keys[1], ttl)
 	note(REPLY_RUN_ID, (ask_server()))
 	return answer(CODE_YES, to_number(ttl))

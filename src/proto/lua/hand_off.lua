@@ -28,7 +28,7 @@ local held_ids = ''
 
 -- include parts/plain.lua
 
-if flags == '' and far == '0' and record_age == '' and is_own(plain_value()) and is_quiet() then
+if flags == '' and far == '0' and record_age == '' and is_own(plain) and is_quiet() then
 	local left = call('PTTL', keys[1])
 	call('DEL', keys[1])
 	try('PUBLISH', beside('queue', keys[1]), '')

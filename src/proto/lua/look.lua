@@ -6,24 +6,18 @@
 -- include parts/keys.lua
 -- arguments
 
--- include parts/restart_guard.lua
 -- include parts/plain.lua
 -- include parts/fence.lua
 -- include parts/count.lua
 
--- The reply that says why the node has no vote. A held key is reported all the same, but not by a replica, which
--- may lag behind its master.
-local no_vote
-local function is_replica()
-	no_vote = guard()
-	return no_vote and no_vote.err
+-- include parts/restart_guard.lua
+
+-- A held key is reported also by a node without a vote, but not by a replica, which may lag behind its master.
+if no_vote and no_vote.err then
+	return no_vote
 end
 
-local plain = plain_value()
 if is_others(plain) or is_own(plain) then
-	if is_replica() then
-		return no_vote
-	end
 	if is_own(plain) then
 		note(REPLY_PARTIAL, 1)
 	end
@@ -41,9 +35,6 @@ asks = true
 local err = read_keys()
 if err then
 	return err
-end
-if is_replica() then
-	return no_vote
 end
 note(REPLY_FENCE, last_number())
 report_waiters()

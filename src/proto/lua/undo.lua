@@ -7,7 +7,6 @@ local flags, held_ids, waiter = '', '', ''
 
 -- include parts/plain.lua
 
-local plain = plain_value()
 if plain == '' then
 	return answer(CODE_GONE, 0)
 end

@@ -12,6 +12,7 @@
 -- ahead of the clock of a node that gave it, a new one at most span behind the clock of a node that
 -- waited for the whole quarantine: the new one is larger if those clocks differ by less than half
 -- the quarantine. Scripts count in doubles, which are exact below 2^53.
+-- include read.lua
 
 -- The key of a counter that is no number, or has reached its limit.
 local broken

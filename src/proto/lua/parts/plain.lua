@@ -8,9 +8,9 @@
 
 -- The value of the key, '' if it is free; false: the request is not plain. A user without the right to GET gets
 -- an error in the other parts.
-local function plain_value()
-	local v = #keys == 1 and own_limit == '0' and (try('GET', keys[1]) or '')
-	return type(v) == 'string' and sub(v, 1, TOKEN_START_LEN) ~= TOKEN_READERS_START and v
+local plain = #keys == 1 and own_limit == '0' and (try('GET', keys[1]) or '')
+if type(plain) ~= 'string' or sub(plain, 1, TOKEN_START_LEN) == TOKEN_READERS_START then
+	plain = false
 end
 
 -- True: no client waits, and no reservation is left.

@@ -2,6 +2,7 @@
 -- holder says about it. The value is START TEXT, with START in milliseconds. The record is no lock, and has no token.
 -- The name is within the rights to the key's queue.
 -- include view.lua
+-- include read.lua
 
 local function record_key()
 	return beside('queue', keys[1]) .. ':done'

@@ -1,6 +1,6 @@
 -- restart_guard: a node that may have forgotten keys has no vote for a while.
--- Uses `quarantine` (ms; 0: no guard) and `wall` (the client's time of day in microseconds). guard()
--- sets items of the reply.
+-- Uses `quarantine` (ms; 0: no guard) and `wall` (the client's time of day in microseconds). Sets items of
+-- the reply, and no_vote. It is no function, which would take a node longer to make than to run.
 --
 -- A node that restarted empty, was flushed, restored or failed over must not vote on locks that it
 -- has forgotten. A node that may vote therefore has a mark, the key {redlock}:node. FLUSHALL deletes
@@ -25,35 +25,26 @@
 -- lasts longer than the duration in the mark, because a wrong clock may have written the times. A
 -- node with another time of day than the client's has no vote either, and nothing is changed there.
 -- The server cannot restart between the check of the mark and the vote: both are in one script.
--- include keys.lua
+-- include identity.lua
+-- include read.lua
 -- include reply.lua
 
--- The hexadecimal value of a field of INFO. A search for its name alone is faster than a pattern.
-local function field(info, name)
-	local at = find(info, name)
-	return at and match(info, '^:(%x+)', at + #name)
-end
-
--- Returns the id of the server process, '' if the server does not tell; and the text with it.
-local function ask_server()
-	local info = tostring(try('INFO', 'server'))
-	return field(info, 'run_id') or '', info
-end
-
--- Returns the reply that says why the node has no vote; nil: the node has a vote.
-local function guard()
+-- The reply that says why the node has no vote; nil: the node has a vote.
+local no_vote
+repeat
 	-- An error leaves no text that the searches find.
 	local needed, replication = to_number(quarantine), tostring(try('INFO', 'replication'))
-	-- m: a master; s, r: a replica.
-	local role, replid = match(replication, 'role:(.)'), field(replication, 'master_replid')
 	local mark = needed > 0 and get(GUARD_KEY)
 	-- The quarantine: until `over` by the node's clock and `over_there` by the client's; it was
 	-- given for `given` ms.
 	local run_id, over, given, over_there, was = match(tostring(mark), '^(%x+) (%d+) (%d+) (%d+) (%x+)$')
-	local history, info = was, nil
-	if role ~= 'm' or was ~= '0' .. (replid or '?') then
+	local history, info, role, replid = was, nil, nil, nil
+	if not was or #was ~= 41 or not find(replication, '\nrole:m')
+		or not find(replication, '_replid:' .. sub(was, 2) .. '\r') then
 		local marked = run_id
 		run_id, info = ask_server()
+		-- m: a master; s, r: a replica.
+		role, replid = match(replication, 'role:(.)'), field(replication, 'master_replid')
 		history = role == 'm' and find(replication, 'd_repl_offset:-1', 1, true) and '0' or replid or '0'
 		if marked ~= run_id or history ~= '0' and history ~= was then
 			over, given, over_there, was = nil
@@ -62,19 +53,21 @@ local function guard()
 	note(REPLY_RUN_ID, run_id)
 	-- A replica that takes writes loses them to its master's data.
 	if role == 's' or role == 'r' then
-		return {err = 'READONLY'}
+		no_vote = {err = 'READONLY'}
+		break
 	end
 	if needed == 0 then
-		return
+		break
 	end
 	local node_ms, client_ms = clock(try), floor(wall / 1000)
 	if run_id == '' or not node_ms or type(mark) == 'table' then
 		note(REPLY_UNGUARDED, 1)
-		return
+		break
 	end
 	local off = node_ms - client_ms
 	if max(off, -off) > SKEW_MAX_MS then
-		return answer(CODE_SKEWED, max(off, -off), off > 0 and 'ahead of' or 'behind')
+		no_vote = answer(CODE_SKEWED, max(off, -off), off > 0 and 'ahead of' or 'behind')
+		break
 	end
 	-- Is it a server whose replication id tells of each start and each promotion?
 	local version = history == '0' and replid and match(info, 'redis_version:(%d%.%d).-mode:st.-executable:/')
@@ -91,7 +84,7 @@ local function guard()
 			if history ~= was then
 				try('SET', GUARD_KEY, sub(mark, 1, -#was - 1) .. history)
 			end
-			return
+			break
 		end
 		over = min(over, node_ms + given)
 		if over_there > client_ms + given + 60000 then
@@ -104,10 +97,10 @@ local function guard()
 	local text = string.format('%s %.0f %.0f %.0f %s', run_id, over, given, over_there, history)
 	if text ~= mark and try('SET', GUARD_KEY, text).err then
 		note(REPLY_UNGUARDED, 1)
-		return
+		break
 	end
 	local rest_ms = max(over - node_ms, over_there - client_ms)
 	if rest_ms > 0 then
-		return answer(CODE_QUARANTINE, rest_ms)
+		no_vote = answer(CODE_QUARANTINE, rest_ms)
 	end
-end
+until true

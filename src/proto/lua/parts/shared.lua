@@ -6,6 +6,8 @@
 -- id of its own and the readers' names. The sorted set redlock:readers:{KEY} has the readers' tokens,
 -- by the time at which each expires.
 
+-- include read.lua
+
 local function has(flag)
 	return find(flags, flag)
 end

@@ -583,6 +583,34 @@ waiting_test() {
 	[ "${item[partial_of]}" = 0 ]
 }
 
+@test "plain requests: a woken waiter takes the key that is reserved for it, and no other client; it leaves the queue" {
+	waiting_test
+	waits w1 w2 w3
+	node 1 set 'redlock:reserved:{k}' "$(id a)" px 60000
+	acquires b '' "$(id c)" w1
+	is_answer $reserved
+	acquires b
+	is_answer $reserved
+	[ "$(node 1 exists k)" = 0 ]
+	acquires b '' "$(id c)$(id a)" w1
+	is_answer $yes
+	[ "$(node 1 get k)" = "$(token b)" ]
+	[ "$(reservation k)" = "" ]
+	[ "${item[waiters_of]}" = 1 ]
+	[ "$(queue)" = "w2 w3" ]
+	got w2
+	got w3 look
+	# a waiter that was woken is in no queue
+	node 1 del k
+	node 1 zrem 'redlock:queue:{k}' w2 w3
+	node 1 set 'redlock:reserved:{k}' "$(id b)" px 60000
+	acquires d '' "$(id b)" w2
+	is_answer $yes
+	[ "$(node 1 get k)" = "$(token d)" ]
+	[ "$(reservation k)" = "" ]
+	[ "${item[waiters_of]}" = 0 ]
+}
+
 @test "hand-off: the first waiter is woken, with one message, and the next ones move up" {
 	waiting_test
 	acquires a

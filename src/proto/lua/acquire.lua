@@ -33,8 +33,20 @@ if plain == '' and flags == '' and not no_vote and is_quiet() then
 	return answer(CODE_YES, to_number(ttl))
 end
 
+-- A waiter that was woken: the key is reserved for it, and it has left the queue.
+if plain == '' and flags == '' and not no_vote then
+	read_rest()
+	local id = try('GET', plain_reserved) or ''
+	if id ~= '' and type(id) == 'string' and find(woken_by, id, 1, true) and not try('ZRANK', plain_queue, waiter) then
+		call('SET', keys[1], token, 'PX', ttl)
+		try('DEL', plain_reserved)
+		reply[REPLY_WAITERS] = to_number(try('EXISTS', plain_queue)) or 0
+		return answer(CODE_YES, to_number(ttl))
+	end
+end
+
 if is_others(plain) then
-	reply[REPLY_WAITERS] = to_number(try('EXISTS', beside('queue', keys[1]))) or 0
+	reply[REPLY_WAITERS] = to_number(try('EXISTS', plain_queue)) or 0
 	return refuse_plain(plain)
 end
 

@@ -31,7 +31,7 @@ local held_ids = ''
 if flags == '' and far == '0' and record_age == '' and is_own(plain) and is_quiet() then
 	local left = call('PTTL', keys[1])
 	call('DEL', keys[1])
-	try('PUBLISH', beside('queue', keys[1]), '')
+	try('PUBLISH', plain_queue, '')
 	return answer(CODE_YES, left)
 end
 

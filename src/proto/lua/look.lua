@@ -22,8 +22,8 @@ if is_others(plain) or is_own(plain) then
 		note(REPLY_PARTIAL, 1)
 	end
 	note(REPLY_FENCE, last_number())
-	reply[REPLY_WAITERS] = to_number(try('EXISTS', beside('queue', keys[1]))) or 0
-	note(REPLY_RANK, count_waiters(beside('queue', keys[1])))
+	reply[REPLY_WAITERS] = to_number(try('EXISTS', plain_queue)) or 0
+	note(REPLY_RANK, count_waiters(plain_queue))
 	return refuse_plain(plain)
 end
 

@@ -13,9 +13,11 @@ if type(plain) ~= 'string' or sub(plain, 1, TOKEN_START_LEN) == TOKEN_READERS_ST
 	plain = false
 end
 
+local plain_queue, plain_reserved = beside('queue', keys[1]), beside('reserved', keys[1])
+
 -- True: no client waits, and no reservation is left.
 local function is_quiet()
-	return try('EXISTS', beside('queue', keys[1]), beside('reserved', keys[1])) == 0
+	return try('EXISTS', plain_queue, plain_reserved) == 0
 end
 
 -- Does a plain value belong to the client? A client that only looks may have no token.

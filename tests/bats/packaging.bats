@@ -302,7 +302,7 @@ logged() {
 	cd "$T/work"
 	for SHELL_OF_JOB in dash bash; do
 		for text in "${HOSTILE[@]}" "${CONTROLS[@]}"; do
-			redlock acquire --key="$text" --owner="${text::200}" > "$T/token"
+			redlock acquire --key="$text" --owner="${text::170}" > "$T/token"
 			logged 75 LOCK_KEY="$text" LOCK_WAIT=0
 			redlock release --key="$text" --token="$(< "$T/token")"
 		done

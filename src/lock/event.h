@@ -12,6 +12,7 @@
 #ifndef LOCK_EVENT_H
 #define LOCK_EVENT_H
 
+#include "base/token.h"
 #include "lock/policy.h"
 #include "lock/reply.h"
 
@@ -75,8 +76,9 @@ struct action {
 	uint32_t round;
 	int slot; /* SEND: the slot of a semaphore */
 	int key; /* SEND of SUBSCRIBE, JOIN, HAND_OFF with is_leaving: index of the only key */
-	bool is_leaving; /* SEND of HAND_OFF: leave the queue and pass on waiter.unused; our own key
-			    stays */
+	bool is_leaving; /* SEND of HAND_OFF: leave the queue and pass on our reservation; our own
+			    key stays */
+	char woken_by[TOKEN_ID_LEN + 1]; /* is_leaving: the id of that reservation; "": none */
 	bool watches; /* SEND of ACQUIRE, LOOK: WAKE_CHANGED when the key changes */
 	bool by_digest; /* SEND: EVALSHA. REASON_NO_SCRIPT or REASON_NO_DIGESTS: nothing was done */
 	bool overrides; /* SEND of ACQUIRE, LOOK: ignore a reservation for another client */

@@ -45,8 +45,8 @@ static void pass_on(struct step *s, int node, int key, int slot, const char *id)
 
 	if (p->link != LINK_UP || peer_in_flight(p))
 		return;
-	memmove(s->lock->waiter.unused, id, strlen(id) + 1);
 	a = peer_queue(s, node, OP_HAND_OFF, key);
+	memcpy(a->woken_by, id, strlen(id) + 1);
 	if (slot > 0)
 		a->slot = slot;
 }

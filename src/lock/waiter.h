@@ -82,8 +82,6 @@ struct waiter {
 	char reservation[KEYS_MAX][TOKEN_ID_LEN + 1]; /* for each key, the id of our reservation;
 							 "": none */
 	int slot; /* the slot of the last reservation; 0: no semaphore */
-	char unused[TOKEN_ID_LEN + 1]; /* HAND_OFF with is_leaving: the id of the reservation that
-					  it passes on; "": none. Valid until the next step */
 	bool is_woken; /* the key is reserved for us, and no attempt has used that yet */
 	bool used_reservation; /* this attempt, or the last one, was made because of a reservation
 				*/

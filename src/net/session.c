@@ -45,7 +45,7 @@ static struct waiter_args waiter_args(struct session *s, const struct action *a)
 	if (a->op == OP_REPAIR)
 		return (struct waiter_args){.id = w->id};
 	if (a->is_leaving)
-		return (struct waiter_args){.id = w->id, .woken_by = w->unused};
+		return (struct waiter_args){.id = w->id, .woken_by = a->woken_by};
 	return (struct waiter_args){
 		/* A lock may have been granted without the queue node. */
 		.id = a->op == OP_HAND_OFF && w->state == WAITER_OFF ? NULL : w->id,

@@ -49,7 +49,7 @@ TEST(several_keys_the_waiter_moves_to_the_queue_of_another)
 	/* It leaves one queue, and enters the other with its ticket. */
 	CHECK_INT(r.fake[1].leaves, 1);
 	CHECK_INT(r.fake[1].last.key, 1);
-	CHECK_TEXT(r.fake[1].last.unused, "");
+	CHECK_TEXT(r.fake[1].last.woken_by, "");
 	CHECK_INT(r.fake[0].last.op, OP_SUBSCRIBE);
 	CHECK_INT(r.fake[0].last.key, 0);
 	join(&r, 0, ranked(1, held(HELD_FOR)));
@@ -88,7 +88,7 @@ TEST(several_keys_a_useless_reservation_is_passed_on)
 	CHECK_INT(leaves(&r), 1);
 	CHECK(r.fake[1].last.is_leaving);
 	CHECK_INT(r.fake[1].last.key, 1);
-	CHECK_TEXT(r.fake[1].last.unused, BIGGER);
+	CHECK_TEXT(r.fake[1].last.woken_by, BIGGER);
 	CHECK_TEXT(r.lock.waiter.reservation[1], "");
 	CHECK_INT(r.fake[0].last.op, OP_SUBSCRIBE);
 	/* The queue node granted both keys: their release goes first. */
@@ -100,7 +100,7 @@ TEST(several_keys_a_useless_reservation_is_passed_on)
 	CHECK_INT(leaves(&r), 0);
 	fake_reply(&r, 1, VOTE_YES);
 	CHECK(r.fake[1].last.is_leaving);
-	CHECK_TEXT(r.fake[1].last.unused, BIGGER);
+	CHECK_TEXT(r.fake[1].last.woken_by, BIGGER);
 	/* The key of the reservation is held again: its holder will wake the next waiter. */
 	be_woken_for_the_second(&r);
 	all_say(&r, about(1, by_another()));
@@ -120,7 +120,7 @@ TEST(several_keys_a_wake_up_for_another_key_is_passed_on)
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK(r.fake[1].last.is_leaving);
 	CHECK_INT(r.fake[1].last.key, 0);
-	CHECK_TEXT(r.fake[1].last.unused, BIGGER);
+	CHECK_TEXT(r.fake[1].last.woken_by, BIGGER);
 	CHECK_TEXT(r.lock.waiter.reservation[0], "");
 	/* also from a node at which the client does not queue */
 	wake(&r, 2, 1, wake_up());

@@ -45,7 +45,7 @@ static void enqueue(struct rig *r, const struct action *a)
 		.overrides = a->overrides,
 		.watches = a->watches,
 		.by_digest = a->by_digest};
-	snprintf(sent->unused, sizeof(sent->unused), "%s", r->lock.waiter.unused);
+	snprintf(sent->woken_by, sizeof(sent->woken_by), "%s", a->woken_by);
 	/* The key is deleted also on a node that does not know the script of these releases. */
 	CHECK(!a->by_digest || a->op != OP_EXPIRE);
 	CHECK(!a->by_digest || !a->is_leaving);

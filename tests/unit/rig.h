@@ -32,7 +32,7 @@ struct sent {
 	int key; /* of a request about a queue */
 	int slot;
 	bool is_leaving, overrides, watches, by_digest;
-	char unused[TOKEN_ID_LEN + 1]; /* is_leaving: the reservation that is passed on */
+	char woken_by[TOKEN_ID_LEN + 1]; /* is_leaving: the reservation that is passed on */
 };
 
 /* A node, and the connection to it, as the server sees them. */

@@ -212,7 +212,7 @@ TEST(slots_a_reservation_of_another_slot_than_the_held_one_is_passed_on)
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK_INT(leaves(&r), 1);
 	CHECK_INT(r.fake[0].last.slot, 3);
-	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+	CHECK_TEXT(r.fake[0].last.woken_by, BIGGER);
 	/* Its reply settles nothing. */
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK(r.lock.peer[0].pending);
@@ -373,7 +373,7 @@ TEST(slots_an_unused_reservation_is_passed_on_by_its_slot)
 	all_say(&r, taken(0, HELD_FOR));
 	CHECK(r.fake[0].last.is_leaving);
 	CHECK_INT(r.fake[0].last.slot, 3);
-	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+	CHECK_TEXT(r.fake[0].last.woken_by, BIGGER);
 }
 
 /* Found by the simulator: the queue node has lost the keys of two slots, and the client asks for

@@ -1173,7 +1173,7 @@ TEST(a_waiter_that_no_majority_answers_leaves_the_queue_after_a_second)
 	} while (resume_at(&r) < first + USEC_SEC);
 	wait_until(&r, first + USEC_SEC);
 	CHECK_INT(r.fake[0].leaves, 1);
-	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+	CHECK_TEXT(r.fake[0].last.woken_by, BIGGER);
 	CHECK_INT(r.lock.waiter.state, WAITER_OFF);
 	/* The ticket gives it back its place. */
 	fake_reply(&r, 0, VOTE_YES);
@@ -1279,7 +1279,7 @@ TEST(a_wake_up_of_no_use_is_passed_on)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	reply_with(&r, 0, reserved(60 * MS));
 	CHECK_INT(r.fake[0].leaves, 1);
-	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+	CHECK_TEXT(r.fake[0].last.woken_by, BIGGER);
 	/* Its reply is no vote, and settles nothing. */
 	CHECK(r.lock.peer[0].asked);
 	fake_reply(&r, 0, VOTE_GONE);
@@ -1288,7 +1288,7 @@ TEST(a_wake_up_of_no_use_is_passed_on)
 	/* after the queue was left */
 	wake(&r, 0, 0, told(VOTE_YES, SMALLER, 0));
 	CHECK_INT(r.fake[0].leaves, 2);
-	CHECK_TEXT(r.fake[0].last.unused, SMALLER);
+	CHECK_TEXT(r.fake[0].last.woken_by, SMALLER);
 	/* A release may follow it. */
 	let_go(&r);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 4);
@@ -1301,7 +1301,7 @@ TEST(a_wake_up_of_no_use_is_passed_on)
 	CHECK_INT(leaves(&r), 0);
 	reply_with(&r, 0, reserved(60 * MS));
 	CHECK_INT(r.fake[0].leaves, 1);
-	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+	CHECK_TEXT(r.fake[0].last.woken_by, BIGGER);
 	/* On a connection that is busy or gone, nothing is sent. */
 	hold(&r, 3);
 	next_round(&r);
@@ -1323,7 +1323,7 @@ TEST(a_client_that_leaves_passes_its_reservation_on)
 	fake_reply(&r, 0, VOTE_YES);
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK_INT(r.fake[0].leaves, 1);
-	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+	CHECK_TEXT(r.fake[0].last.woken_by, BIGGER);
 	for (int i = 1; i < 3; i++) {
 		fake_reply(&r, i, VOTE_YES);
 		fake_reply(&r, i, VOTE_YES);
@@ -1344,7 +1344,7 @@ TEST(a_client_that_leaves_the_queue_says_so)
 	let_go(&r);
 	CHECK_INT(r.fake[0].leaves, 1);
 	CHECK_INT(leaves(&r), 1);
-	CHECK_TEXT(r.fake[0].last.unused, "");
+	CHECK_TEXT(r.fake[0].last.woken_by, "");
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
@@ -1376,7 +1376,7 @@ TEST(a_wake_up_that_arrives_as_we_leave_is_passed_on)
 	CHECK_INT(r.fake[0].leaves, 1);
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK_INT(r.fake[0].leaves, 2);
-	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+	CHECK_TEXT(r.fake[0].last.woken_by, BIGGER);
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
@@ -1568,7 +1568,7 @@ TEST(only_looking_passes_on_a_reservation)
 		CHECK_INT(r.lock.refusal, REFUSAL_NONE);
 		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 		CHECK_INT(r.fake[0].leaves, 1);
-		CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+		CHECK_TEXT(r.fake[0].last.woken_by, BIGGER);
 		CHECK_INT(sends(&r, OP_HAND_OFF), 1);
 		fake_reply(&r, 0, VOTE_YES);
 		CHECK_INT(lock_state(&r.lock), LOCK_OVER);

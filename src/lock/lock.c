@@ -388,6 +388,9 @@ static void take_in(struct step *s, const struct event *ev)
 	case EV_REPLY:
 		take_reply(s, ev);
 		waiter_event(s, ev);
+		release_note_waiters(s, ev);
+		if (step_holds(s))
+			waiter_held(s);
 		break;
 	case EV_WAKE:
 		if (ev->wake == WAKE_CHANGED && lock->phase == PHASE_ASK) {

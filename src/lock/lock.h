@@ -140,6 +140,7 @@ struct lock {
 	usec wait_until; /* patience_until() */
 	struct stamp stamp; /* of the requests that are sent now */
 	struct tally tally; /* the votes of the current round */
+	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
 
 	struct attempt attempt;
 	struct contest contest;
@@ -193,6 +194,18 @@ int lock_unreleased(const struct lock *lock, usec *until);
 static inline int lock_stored(const struct lock *lock)
 {
 	return __builtin_popcount(lock->releasing.stored);
+}
+
+/* The keys that have waiters at another node than this one: bit i for key i. The queue node itself
+ * knows better whether they still live. */
+static inline unsigned lock_far_waiters(const struct lock *lock, int node)
+{
+	unsigned far = lock->awaited;
+
+	for (int key = 0; key < lock->policy.keys; key++)
+		if (lock->policy.order[key][0] == node)
+			far &= ~(1u << key);
+	return far;
 }
 
 /* After the release: a majority of the nodes cannot have our key any more. */

@@ -105,11 +105,33 @@ static void end(struct step *s)
 	lock->phase = PHASE_OVER;
 }
 
+/* A client that was refused does not hand the key off; but one that is denied an extension does:
+ * `break` revokes the lock for those that wait. */
+static bool tells_of_waiters(const struct event *ev)
+{
+	return ev->op == OP_EXTEND ? ev->reply->vote != VOTE_ABSENT
+				   : ev->reply->vote == VOTE_YES &&
+					     (ev->op == OP_ACQUIRE || ev->op == OP_REPAIR);
+}
+
+/* Clients that queue at another node see the queue otherwise. */
+void release_note_waiters(struct step *s, const struct event *ev)
+{
+	struct lock *lock = s->lock;
+
+	if (!tells_of_waiters(ev))
+		return;
+	for (int key = 0; key < lock->policy.keys; key++)
+		if (ev->node == peer_queue_node(lock, key))
+			lock->awaited =
+				(lock->awaited & ~(1u << key)) | (ev->reply->waiters & 1u << key);
+}
+
 /* A node that has forgotten the script of the release by digest has woken no waiter: it must answer
  * if waiters are known, or if another node has forgotten the scripts. */
 static bool must_wake_waiters(const struct lock *lock, int node)
 {
-	unsigned keys = lock->waiter.awaited;
+	unsigned keys = lock->awaited;
 
 	if (!lock->policy.by_digest || lock->peer[node].no_digests)
 		return false;

@@ -3,6 +3,7 @@
  * that may have our key, and the client's leave from the queue. Private to src/lock: lock.c calls
  * release_advance() at every event of PHASE_RELEASE, until PHASE_OVER.
  *
+ *	release_note_waiters()  EV_REPLY while the lock is got or held: are there waiters to wake?
  *	release_begin()     any phase: PHASE_RELEASE
  *	release_vote()      EV_REPLY to a release
  *	release_advance()   sends what is due; PHASE_OVER
@@ -15,6 +16,9 @@
 #include "lock/event.h"
 
 struct step;
+
+/* Notes for which keys a queue node has waiters, as its vote or a later reply says. */
+void release_note_waiters(struct step *s, const struct event *ev);
 
 void release_begin(struct step *s);
 

@@ -36,6 +36,12 @@ static inline struct action *step_act(struct step *s, enum action_kind kind, int
 	return a;
 }
 
+/* The lock is held, or was lost, and is not released yet. */
+static inline bool step_holds(const struct step *s)
+{
+	return s->lock->phase >= PHASE_HELD && s->lock->phase < PHASE_RELEASE;
+}
+
 /* Every vote is open again. */
 static inline void step_begin_round(struct step *s)
 {

@@ -14,12 +14,6 @@
 /* A client that waits for longer than this keeps only the connection to the queue node. */
 #define SHED_AFTER USEC_SEC
 
-/* The lock is held, or was lost, and is not released yet. */
-static bool is_held(const struct lock *lock)
-{
-	return lock->phase >= PHASE_HELD && lock->phase < PHASE_RELEASE;
-}
-
 static const struct peer *queue_peer(const struct lock *lock)
 {
 	return &lock->peer[lock->waiter.node];
@@ -77,7 +71,7 @@ static void take_reservation(struct step *s, const struct event *ev, int key)
 	bool is_ours = ev->node == w->node && key == w->key &&
 		       (w->state == WAITER_LEAVING ||
 			       (waiter_is_queued(w) &&
-				       (!is_held(s->lock) || peer_in_flight(queue_peer(s->lock)))));
+				       (!step_holds(s) || peer_in_flight(queue_peer(s->lock)))));
 
 	if (!is_ours) {
 		char id[TOKEN_ID_LEN + 1];
@@ -210,7 +204,7 @@ static void take_message(struct step *s, const struct event *ev)
 		pace_look_in(s, LOOK_FIRST);
 		break;
 	case WAKE_CHANGED:
-		if (!is_held(s->lock))
+		if (!step_holds(s))
 			pace_retry_in(s, 0);
 		break;
 	case WAKE_REJOIN:
@@ -449,25 +443,6 @@ bool waiter_leave(struct step *s)
 	return true;
 }
 
-/* A client that was refused does not hand the key off; but one that is denied an extension does:
- * `break` revokes the lock for those that wait. */
-static bool tells_of_waiters(const struct event *ev)
-{
-	return ev->op == OP_EXTEND ? ev->reply->vote != VOTE_ABSENT
-				   : ev->reply->vote == VOTE_YES &&
-					     (ev->op == OP_ACQUIRE || ev->op == OP_REPAIR);
-}
-
-/* Clients that queue at another node see the queue otherwise. */
-static void note_waiters(struct lock *lock, const struct event *ev)
-{
-	struct waiter *w = &lock->waiter;
-
-	for (int key = 0; key < lock->policy.keys; key++)
-		if (ev->node == peer_queue_node(lock, key))
-			w->awaited = (w->awaited & ~(1u << key)) | (ev->reply->waiters & 1u << key);
-}
-
 static void take_reply(struct step *s, const struct event *ev)
 {
 	if (ev->op == OP_JOIN && reply_lacks_script(ev->reply))
@@ -476,10 +451,6 @@ static void take_reply(struct step *s, const struct event *ev)
 		queue_is_refused(s, ev);
 	else if (ev->op == OP_JOIN)
 		join_replied(s, ev);
-	if (tells_of_waiters(ev))
-		note_waiters(s->lock, ev);
-	if (is_held(s->lock))
-		waiter_held(s);
 }
 
 void waiter_event(struct step *s, const struct event *ev)

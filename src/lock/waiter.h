@@ -91,7 +91,6 @@ struct waiter {
 	struct reply refused_by; /* this one */
 	unsigned full; /* bit i: node i, where the queue is, has too many clients for us; 0: no such
 			  node */
-	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
 	struct reply problem; /* why the waiter polls */
 };
 
@@ -130,17 +129,5 @@ void waiter_event(struct step *s, const struct event *ev);
 /* The lock is released or given up, and its own hand-off was sent. Returns true while the
  * connection to the queue node is needed. */
 bool waiter_leave(struct step *s);
-
-/* HAND_OFF: the keys that have waiters at another node than this one: bit i for key i. The queue
- * node itself knows better whether they still live. */
-static inline unsigned waiter_far(const struct waiter *w, const struct policy *p, int node)
-{
-	unsigned far = w->awaited;
-
-	for (int key = 0; key < p->keys; key++)
-		if (p->order[key][0] == node)
-			far &= ~(1u << key);
-	return far;
-}
 
 #endif

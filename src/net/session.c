@@ -114,7 +114,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 		.waiter = waiter_args(s, a),
 		.ticket = lock->waiter.ticket,
 		.far_waiters = a->op == OP_HAND_OFF && !a->is_leaving
-				       ? waiter_far(&lock->waiter, policy, a->node)
+				       ? lock_far_waiters(lock, a->node)
 				       : 0,
 		.number = lock->tenure.fence,
 		.guard = {.quarantine = policy->quarantine, .wall = clock_wall()},

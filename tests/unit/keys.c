@@ -201,7 +201,7 @@ TEST(several_keys_each_queue_node_says_whether_others_wait)
 				reply_with(&r, i, both);
 			else
 				fake_reply(&r, i, VOTE_YES);
-		CHECK_INT(r.lock.waiter.awaited, queue_node == 0 ? 1 : queue_node == 1 ? 2 : 0);
+		CHECK_INT(r.lock.awaited, queue_node == 0 ? 1 : queue_node == 1 ? 2 : 0);
 	}
 }
 

@@ -481,7 +481,7 @@ TEST(a_release_is_answered_by_the_queue_node_if_others_may_wait)
 	for (int known = 0; known < 2; known++) {
 		hold(&r, 5);
 		r.lock.policy.by_digest = true;
-		r.lock.waiter.awaited = (unsigned)known;
+		r.lock.awaited = (unsigned)known;
 		let_go(&r);
 		/* If no waiter is known, a node that has forgotten the scripts is a reason, too. */
 		reply_with(&r, 1, (struct reply){.vote = VOTE_YES, .lacks_script = !known});

@@ -1439,37 +1439,37 @@ TEST(the_queue_node_says_whether_others_wait)
 				reply_with(&r, i, awaited);
 			else
 				fake_reply(&r, i, VOTE_YES);
-		CHECK_INT(r.lock.waiter.awaited, queue_node == 1);
+		CHECK_INT(r.lock.awaited, queue_node == 1);
 	}
 	/* Each extension reports it again. */
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, awaited);
 	votes(&r, ".YY");
-	CHECK(r.lock.waiter.awaited);
+	CHECK(r.lock.awaited);
 	next_round(&r);
 	reply_with(&r, 0, told(VOTE_YES, "", 0));
-	CHECK(!r.lock.waiter.awaited);
+	CHECK(!r.lock.awaited);
 	votes(&r, ".YY");
 	next_round(&r);
 	reply_with(&r, 0, awaited);
-	CHECK(r.lock.waiter.awaited);
+	CHECK(r.lock.awaited);
 	/* If the queue node is absent, the next node is the queue node. */
 	next_round(&r);
 	votes(&r, "A");
 	reply_with(&r, 1, awaited);
-	CHECK(r.lock.waiter.awaited);
+	CHECK(r.lock.awaited);
 	/* The other nodes reserve the key; the queue node knows whether its waiters live. */
-	CHECK_INT(waiter_far(&r.lock.waiter, &r.lock.policy, 0), 0);
-	CHECK_INT(waiter_far(&r.lock.waiter, &r.lock.policy, 1), 1);
+	CHECK_INT(lock_far_waiters(&r.lock, 0), 0);
+	CHECK_INT(lock_far_waiters(&r.lock, 1), 1);
 	/* A refusal does not count, unless it ends a lock. */
 	awaited.vote = VOTE_FOREIGN;
 	hold(&r, 3);
 	next_round(&r);
 	reply_with(&r, 0, awaited);
-	CHECK(r.lock.waiter.awaited);
+	CHECK(r.lock.awaited);
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, awaited);
-	CHECK(!r.lock.waiter.awaited);
+	CHECK(!r.lock.awaited);
 }
 
 static void contend_fairly(struct rig *r, usec wait)

@@ -124,7 +124,7 @@ static void prepare_early(struct run *r)
 		return;
 	if (lock_state(lock) == LOCK_TRYING && !lock_is_pausing(lock) &&
 		lock->stamp.attempt == lock->stamp.round &&
-		(lock->stamp.attempt == 1 || lock->waiter.used_reservation) &&
+		(lock->stamp.attempt == 1 || lock->attempt.is_woken) &&
 		r->prepared_for != lock->stamp.attempt) {
 		r->prepared_for = lock->stamp.attempt;
 		(void)prepare_supervisor(r, r->client.session.token, &later);

@@ -2,6 +2,7 @@
 
 #include "lock/release.h"
 #include "lock/reservation.h"
+#include "lock/rivals.h"
 #include "lock/step.h"
 
 /* When no majority can get ready, the least time in which further nodes may say why. */
@@ -26,7 +27,7 @@ static int count_no(const struct lock *lock)
 static void fail_attempt(struct step *s, enum refusal refusal)
 {
 	struct lock *lock = s->lock;
-	bool is_busy = refusal == REFUSAL_BUSY, is_moving, gives_up;
+	bool is_busy = refusal == REFUSAL_BUSY, is_moving, gives_up, did_rivals_yield;
 	/* Rivals that gave way to this client wait for a wake-up. If another client holds the lock,
 	 * or this one gives way, that client wakes them. */
 	enum op op;
@@ -36,9 +37,8 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	lock->wait_until = patience_until(&lock->patience, &lock->policy);
 	is_moving = semaphore_moves_on(s, is_busy, lock->wait_until);
 	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= lock->wait_until && !is_moving);
-	op = gives_up || (lock->attempt.rivals.retries > 0 && rivals_split_votes(lock))
-		     ? OP_HAND_OFF
-		     : OP_UNDO;
+	did_rivals_yield = lock->attempt.retry.count > 0 && rivals_split_votes(lock);
+	op = gives_up || did_rivals_yield ? OP_HAND_OFF : OP_UNDO;
 	lock->refusal = refusal;
 	for (int i = 0; i < lock->policy.nodes && refusal == REFUSAL_NO_QUORUM; i++)
 		if (lock->peer[i].asked_in != lock->stamp.round)
@@ -101,7 +101,7 @@ void attempt_ask(struct step *s, usec *wake_at)
 			continue;
 		release_old_token(s, i);
 		if (peer_is_ready(&lock->peer[i]))
-			peer_ask(s, i, attempt_op(lock), waiter_watches(lock), false);
+			peer_ask(s, i, attempt_op(lock), lock->attempt.watches, false);
 		else if (is_getting_ready(s, i))
 			*wake_at = usec_min(*wake_at, ready_until(lock));
 		else
@@ -114,14 +114,14 @@ static void begin_asking(struct step *s)
 	struct lock *lock = s->lock;
 
 	waiter_begin(s);
-	semaphore_begin(s, waiter_reserved_slot(&s->lock->waiter));
+	wakeup_attempt_begins(s);
+	semaphore_begin(s, wakeup_slot(lock));
 	lock->stamp.attempt = lock->stamp.round;
 	lock->tenure.valid_until = lock_valid_until(&lock->policy, s->now);
 	lock->phase = PHASE_ASK;
 	lock->attempt.asked_at = s->now;
 	lock->tally.enough_at = 0;
 	lock->last_run = (struct last_run){.known = 0};
-	lock->attempt.rivals = (struct rivals){.retries = 0};
 	lock->contest = (struct contest){.look_at = NEVER};
 	s->up->new_token = true;
 }
@@ -182,7 +182,7 @@ static void hold(struct step *s)
 		fail_attempt(s, REFUSAL_SLOW);
 		return;
 	}
-	waiter_held(s);
+	wakeup_held(s);
 	lock->phase = PHASE_HELD;
 	lock->tenure.confirmed = lock->stamp.round;
 	lock->refusal = REFUSAL_NONE;
@@ -270,7 +270,7 @@ static bool retry(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 
-	return rivals_retry(s, &lock->attempt.rivals, attempt_op(lock), lock->attempt.asked_at,
+	return wakeup_retries(s, attempt_op(lock),
 		patience_for_holder(&lock->patience, &lock->policy, s->now), wake_at);
 }
 
@@ -297,8 +297,7 @@ void attempt_count(struct step *s, usec *wake_at)
 	} else if (yes >= quorum && lock->contest.nodes == 0 && others_are_due(s, wake_at)) {
 		return;
 	} else if (yes >= quorum && lock->contest.nodes) {
-		if (looks || (rivals_are_heard(s, &lock->attempt.rivals, yes, open, wake_at) &&
-				     !retry(s, wake_at)))
+		if (looks || (rivals_are_heard(s, yes, open, wake_at) && !retry(s, wake_at)))
 			fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes >= quorum && looks) {
 		/* `redlock wait` begins the quarantine of a restarted node (docs/nodes.md), so its
@@ -312,8 +311,7 @@ void attempt_count(struct step *s, usec *wake_at)
 		choose_fence(s);
 	} else if (yes >= quorum) {
 		hold(s);
-	} else if (yes + no >= quorum &&
-		   rivals_are_heard(s, &lock->attempt.rivals, yes, open, wake_at)) {
+	} else if (yes + no >= quorum && rivals_are_heard(s, yes, open, wake_at)) {
 		if (!retry(s, wake_at))
 			fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes + no + open < quorum) {

@@ -387,19 +387,14 @@ static void take_in(struct step *s, const struct event *ev)
 		break;
 	case EV_REPLY:
 		take_reply(s, ev);
-		waiter_event(s, ev);
+		waiter_replied(s, ev);
 		release_note_waiters(s, ev);
 		if (step_holds(s))
-			waiter_held(s);
+			wakeup_held(s);
 		break;
 	case EV_WAKE:
-		if (ev->wake == WAKE_CHANGED && lock->phase == PHASE_ASK) {
-			lock->attempt.rivals.has_changed = true;
-			lock->attempt.rivals.retry_at =
-				usec_min(lock->attempt.rivals.retry_at, s->now);
-		}
 		if (lock->phase != PHASE_OVER)
-			waiter_event(s, ev);
+			wakeup_arrived(s, ev);
 		break;
 	case EV_TIME:
 		break;

@@ -20,10 +20,10 @@
  * phase.
  *
  * attempt.c has the attempts (CONNECT, ASK, FENCE) and lock_valid_until(), which computes the
- * validity of an attempt and of an extension. waiter.c decides how long a PAUSE takes. lock.c
- * keeps the lock: an extension that reaches no majority is tried again until the validity ends.
- * release.c has the end: when a release finds a connection down, peer_reopen() connects again, a
- * few times, within one second.
+ * validity of an attempt and of an extension. waiter.c decides how long a PAUSE takes, and
+ * wakeup.c has the way of a wake-up. lock.c keeps the lock: an extension that reaches no majority
+ *is tried again until the validity ends. release.c has the end: when a release finds a connection
+ * down, peer_reopen() connects again, a few times, within one second.
  *
  * lock_step() has no clock, socket, memory or randomness of its own: each comes with the event. It
  * cannot fail and calls nothing back. A struct lock owns no memory; its fields may be read.
@@ -35,10 +35,10 @@
 #include "lock/event.h"
 #include "lock/patience.h"
 #include "lock/peer.h"
-#include "lock/rivals.h"
 #include "lock/semaphore.h"
 #include "lock/tally.h"
 #include "lock/waiter.h"
+#include "lock/wakeup.h"
 
 #include <stdbool.h>
 
@@ -91,10 +91,12 @@ struct contest {
 	usec look_at; /* HELD: when these nodes are asked once more; NEVER: they were */
 };
 
-/* Valid in PHASE_ASK and PHASE_FENCE. */
+/* The attempt under way, or the last one. */
 struct attempt {
 	usec asked_at; /* when its first request was sent */
-	struct rivals rivals;
+	bool is_woken; /* it was made because of a reservation */
+	bool watches; /* its requests ask for WAKE_CHANGED */
+	struct retry retry;
 };
 
 /* Valid from PHASE_HELD on. */
@@ -150,6 +152,7 @@ struct lock {
 
 	struct semaphore semaphore;
 	struct waiter waiter;
+	struct wakeup wakeup;
 	struct peer peer[NODES_MAX];
 };
 

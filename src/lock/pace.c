@@ -2,8 +2,6 @@
 
 #include "lock/step.h"
 
-#include <string.h>
-
 /* Clients that failed at the same moment try again at different times; the delay grows fourfold. If
  * nodes are overloaded, it doubles so many times. */
 #define RETRY_DELAY (20 * USEC_MSEC)
@@ -27,10 +25,6 @@
 
 /* When all waiters must join again, the crowd spreads over this time for each waiter in it. */
 #define JOIN_SPREAD USEC_MSEC
-
-/* So many reservations in a row may fail because of one holder before the next one has to wait: a
- * client that asks at the same moment may be in the way of one. */
-#define VAIN_MAX 2
 
 static usec doubled(const struct step *s, int times, int most)
 {
@@ -163,26 +157,4 @@ usec pace_retry_for_quorum(const struct step *s)
 						: pace_retry_delay(s));
 	return usec_min(usec_add(s->now + spread(s), quarantined_for),
 		s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD));
-}
-
-bool pace_is_in_vain(const struct waiter *w)
-{
-	return w->in_vain >= VAIN_MAX;
-}
-
-/* Woken again and again while the same holder refuses: the queue node has lost the key that the
- * other nodes have, and waiters wake each other there. No such case are the release of that holder,
- * and a hand-off that a newcomer meets: it leads to another holder. The reservation must last until
- * it is used. */
-usec pace_use_delay(const struct step *s)
-{
-	const struct lock *lock = s->lock;
-	const struct waiter *w = &lock->waiter;
-	bool is_released = w->refused_by.text_len >= TOKEN_ID_LEN &&
-			   memcmp(w->refused_by.text, w->reservation[w->key], TOKEN_ID_LEN) == 0;
-
-	if (!pace_is_in_vain(w) || is_released)
-		return 0;
-	return pace_is_watched(lock) ? lock->policy.node_timeout / 2
-				     : usec_min(pace_retry_delay(s), lock->policy.node_timeout / 2);
 }

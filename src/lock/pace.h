@@ -1,10 +1,9 @@
 /*
- * pace: when a waiter looks at the queue, and when the next attempt begins. Only times: nothing is
- * sent here. Private to src/lock; waiter.c has the place in the queue.
+ * pace: when a waiter that is not woken looks at the queue, and when its next attempt begins. Only
+ * times: nothing is sent here. Private to src/lock; waiter.c has the place in the queue.
  *
  *	pace_schedule()           after a refusal: by the place in the queue and the end of the key
  *	pace_retry_for_quorum()   after an attempt that too few nodes answered
- *	pace_use_delay()          a reservation arrived: how long to wait before it is used
  *	pace_retry_in(), pace_look_in()  at another time, if that is earlier
  *
  * These functions write only retry_at, look_at and `full` of the waiter. Times are absolute unless
@@ -50,11 +49,5 @@ void pace_schedule(struct step *s, usec ends_in, bool is_foreign);
 
 /* Without a refusal: too few nodes answered. */
 usec pace_retry_for_quorum(const struct step *s);
-
-/* Several reservations in a row failed because of one holder: the queue node lost its key. */
-bool pace_is_in_vain(const struct waiter *w);
-
-/* 0: at once. A waiter that is woken again and again while the same holder refuses waits. */
-usec pace_use_delay(const struct step *s);
 
 #endif

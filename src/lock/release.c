@@ -173,7 +173,7 @@ void release_advance(struct step *s, usec *wake_at)
 		is_needed |= peer_may_answer(p) &&
 			     (p->subscribed || p->was_silent || must_wake_waiters(lock, i));
 	}
-	is_leaving = waiter_leave(s);
+	is_leaving = wakeup_end(s);
 	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && !is_needed && can_flush(s);
 	if (lock->releasing.is_flushed || (s->is_timeout && s->now >= lock->releasing.until) ||
 		(!is_leaving && !is_needed && !is_end_open(lock) &&

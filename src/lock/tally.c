@@ -114,6 +114,15 @@ int tally_count(const struct tally *t, enum vote vote)
 	return n;
 }
 
+unsigned tally_silent(const struct tally *t)
+{
+	unsigned silent = 0;
+
+	for (int i = 0; i < t->nodes; i++)
+		silent |= (unsigned)(t->ballot[i].vote == VOTE_NONE) << i;
+	return silent;
+}
+
 int tally_yes(const struct tally *t)
 {
 	int n = 0;

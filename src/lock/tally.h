@@ -81,6 +81,9 @@ static inline int tally_quorum(const struct tally *t)
 /* Nodes with that vote. */
 int tally_count(const struct tally *t, enum vote vote);
 
+/* Bit i: node i has not voted. */
+unsigned tally_silent(const struct tally *t);
+
 /* Servers that voted VOTE_YES: two names of one server count once. */
 int tally_yes(const struct tally *t);
 

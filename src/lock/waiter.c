@@ -6,8 +6,6 @@
 #include "lock/peer.h"
 #include "lock/semaphore.h"
 
-#include <string.h>
-
 /* A client that gets no majority's answer for so long makes room for the next waiter. */
 #define OUTAGE_MAX USEC_SEC
 
@@ -19,73 +17,13 @@ static const struct peer *queue_peer(const struct lock *lock)
 	return &lock->peer[lock->waiter.node];
 }
 
-/* ---- reservations ---- */
-
-static void copy_id(char id[TOKEN_ID_LEN + 1], const struct reply *reply)
-{
-	size_t len = reply->text_len < TOKEN_ID_LEN ? reply->text_len : TOKEN_ID_LEN;
-
-	memcpy(id, reply->text, len);
-	id[len] = '\0';
-}
-
-/* Out of the queue of that key; the reservation, if any, is for the next waiter. If it cannot be
- * sent, the looks of the first two waiters find the key free. Slot 0 of a semaphore, no
- * reservation: any slot. */
-static void pass_on(struct step *s, int node, int key, int slot, const char *id)
-{
-	const struct peer *p = &s->lock->peer[node];
-	struct action *a;
-
-	if (p->link != LINK_UP || peer_in_flight(p))
-		return;
-	a = peer_queue(s, node, OP_HAND_OFF, key);
-	memcpy(a->woken_by, id, strlen(id) + 1);
-	if (slot > 0)
-		a->slot = slot;
-}
-
-/* Leaves the queue. Returns false if a reply must be read first: a reservation may arrive with it.
+/* The requests of an attempt ask the nodes to tell when the key changes: its holder wakes no
+ * waiter.
  */
-static bool leave(struct step *s)
+static bool should_watch(const struct lock *lock)
 {
-	struct waiter *w = &s->lock->waiter;
-	const struct peer *p = queue_peer(s->lock);
-
-	if (waiter_is_queued(w) && peer_in_flight(p) && !peer_is_late(p))
-		return false;
-	if (waiter_is_queued(w))
-		pass_on(s, w->node, w->key, w->slot, w->reservation[w->key]);
-	w->reservation[w->key][0] = '\0';
-	w->state = WAITER_OFF;
-	w->is_woken = false;
-	return true;
-}
-
-/* The key is reserved for us. */
-static void take_reservation(struct step *s, const struct event *ev, int key)
-{
-	struct waiter *w = &s->lock->waiter;
-	const struct reply *reply = ev->reply;
-	/* A holder passes it on, at once or after the reply that it waits for. */
-	bool is_ours = ev->node == w->node && key == w->key &&
-		       (w->state == WAITER_LEAVING ||
-			       (waiter_is_queued(w) &&
-				       (!step_holds(s) || peer_in_flight(queue_peer(s->lock)))));
-
-	if (!is_ours) {
-		char id[TOKEN_ID_LEN + 1];
-
-		copy_id(id, reply);
-		pass_on(s, ev->node, key, reply->slot, id);
-		return;
-	}
-	/* One slot is enough. */
-	if (w->is_woken && reply->slot != w->slot)
-		pass_on(s, w->node, w->key, w->slot, w->reservation[key]);
-	copy_id(w->reservation[key], reply);
-	w->slot = reply->slot;
-	w->is_woken = true;
+	return lock->waiter.met_foreign && lock->waiter.rank == 0 &&
+	       !policy_is_semaphore(&lock->policy);
 }
 
 /* Of several keys the one to wait for: as the queue node of the last one says, or else any node. */
@@ -120,23 +58,6 @@ static void queue_is_refused(struct step *s, const struct event *ev)
 	w->state = WAITER_POLLS;
 	w->problem = *ev->reply;
 	pace_retry_in(s, pace_retry_delay(s));
-}
-
-/* A reservation was of no use: has the lock changed hands since the one before? A semaphore has
- * several holders, which refuse in turn. */
-static void count_vain(struct lock *lock)
-{
-	struct waiter *w = &lock->waiter;
-	int nodes;
-	struct reply holder = tally_holder(&lock->tally, &nodes);
-
-	w->in_vain++;
-	if (holder.vote == VOTE_NONE || holder.is_reserved ||
-		reply_same_text(&holder, &w->refused_by))
-		return;
-	if (!policy_is_semaphore(&lock->policy))
-		w->in_vain = 1;
-	w->refused_by = holder;
 }
 
 /* The node did not know the script by its digest. */
@@ -174,45 +95,13 @@ static void join_replied(struct step *s, const struct event *ev)
 				? NEVER
 				: semaphore_ends_in(&lock->policy, reply),
 			(is_foreign || pace_has_foreign_holder(lock)) && !pace_is_watched(lock));
-		if (is_due || (waiter_watches(lock) && !w->asked_to_watch))
+		if (is_due || (should_watch(lock) && !lock->attempt.watches))
 			pace_retry_in(s, 0);
 		return;
 	}
-	take_reservation(s, ev, w->key);
+	wakeup_reserved(s, ev, w->key);
 	w->look_at = NEVER;
-	pace_retry_in(s, pace_use_delay(s));
-}
-
-static void take_message(struct step *s, const struct event *ev)
-{
-	struct waiter *w = &s->lock->waiter;
-	bool is_here = waiter_is_queued(w) && ev->node == w->node && ev->key == w->key;
-
-	switch (ev->wake) {
-	case WAKE_RESERVED:
-		take_reservation(s, ev, ev->key);
-		if (!w->is_woken)
-			break;
-		if (pace_use_delay(s) == 0)
-			w->tries = 0;
-		pace_retry_in(s, pace_use_delay(s));
-		break;
-	case WAKE_LOOK:
-		if (!is_here)
-			break;
-		w->rank = w->rank < 1 ? w->rank : 1;
-		pace_look_in(s, LOOK_FIRST);
-		break;
-	case WAKE_CHANGED:
-		if (!step_holds(s))
-			pace_retry_in(s, 0);
-		break;
-	case WAKE_REJOIN:
-		if (is_here)
-			pace_look_in(
-				s, (usec)(s->random % (uint64_t)(USEC_SEC + pace_crowd_spread(w))));
-		break;
-	}
+	pace_retry_in(s, wakeup_delay(s));
 }
 
 /* A late reply means: not at present. A node that was not connected in time for the attempt is as
@@ -270,7 +159,8 @@ static void queue(struct step *s, usec *wake_at)
 		pace_retry_in(s, pace_retry_delay(s));
 		return;
 	}
-	if (w->state != WAITER_OFF && (node != w->node || w->busy_key != w->key) && !leave(s))
+	if (w->state != WAITER_OFF && (node != w->node || w->busy_key != w->key) &&
+		!wakeup_leave(s))
 		return;
 	if (w->state == WAITER_OFF) {
 		w->state = WAITER_SUBSCRIBING;
@@ -331,16 +221,8 @@ void waiter_begin(struct step *s)
 
 	if (!w->id[0])
 		make_id(s);
-	w->used_reservation = w->is_woken;
-	w->asked_to_watch = waiter_watches(s->lock);
-	w->is_woken = false;
+	s->lock->attempt.watches = should_watch(s->lock);
 	w->silent = 0;
-}
-
-bool waiter_watches(const struct lock *lock)
-{
-	return lock->waiter.met_foreign && lock->waiter.rank == 0 &&
-	       !policy_is_semaphore(&lock->policy);
 }
 
 void waiter_pause(struct step *s, bool is_busy, bool is_moving)
@@ -354,29 +236,18 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 	w->retry_at = is_busy ? s->now + pace_retry_delay(s) : pace_retry_for_quorum(s);
 	w->look_at = s->now;
 	if (is_busy) {
-		if (w->used_reservation)
-			count_vain(lock);
 		w->busy_key = key_in_the_way(lock);
 		w->met_foreign |= pace_has_foreign_holder(lock);
-		/* The reservation was of no use. If that is because of another key, moving to its
-		 * queue passes the reservation on. Another program obeys no reservation: try again
-		 * while this one lasts. */
-		if (!w->is_woken && w->busy_key == w->key && !w->met_foreign)
-			w->reservation[w->key][0] = '\0';
 		/* OP_JOIN, which follows at once, says more. */
 		if (w->state != WAITER_POLLS && !semaphore_has_next(lock)) {
 			pace_schedule(
 				s, NEVER, pace_has_foreign_holder(lock) && !pace_is_watched(lock));
 			w->look_at = s->now;
 		}
-	} else {
-		w->is_woken |= w->used_reservation;
 	}
-	/* A wake-up that arrived during the attempt is for the next one. */
+	wakeup_attempt_failed(s, is_busy);
 	if (is_moving)
 		w->retry_at = s->now;
-	else if (is_busy && w->is_woken)
-		w->retry_at = s->now + pace_use_delay(s);
 }
 
 bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)
@@ -397,7 +268,7 @@ bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)
 	if (is_busy && w->state != WAITER_POLLS)
 		queue(s, wake_at);
 	else if (waiter_is_queued(w) && s->now >= w->leaves_at)
-		(void)leave(s);
+		(void)wakeup_leave(s);
 	else if (waiter_is_queued(w))
 		*wake_at = usec_min(*wake_at, w->leaves_at);
 	shed_connections(s, wake_at);
@@ -406,44 +277,7 @@ bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)
 	return false;
 }
 
-void waiter_held(struct step *s)
-{
-	struct waiter *w = &s->lock->waiter;
-	enum vote vote = s->lock->tally.ballot[w->node].vote;
-
-	if (!waiter_is_queued(w) || vote == VOTE_NONE)
-		return;
-	/* The node that grants the key takes us out of the queue, and the reservation with it. */
-	if (vote == VOTE_YES && !w->is_woken &&
-		(!w->used_reservation || w->slot == 0 || w->slot == s->lock->stamp.slot))
-		w->state = WAITER_OFF;
-	else
-		(void)leave(s);
-}
-
-bool waiter_leave(struct step *s)
-{
-	struct waiter *w = &s->lock->waiter;
-	const struct peer *p = queue_peer(s->lock);
-
-	if (!(waiter_is_queued(w) || w->state == WAITER_LEAVING) || p->link != LINK_UP ||
-		peer_is_late(p))
-		return false;
-	if (peer_in_flight(p))
-		return true;
-	/* A wake-up that was sent before the node took us out of the queue arrives before the reply
-	 * to the first hand-off. It needs another one. */
-	if (w->state == WAITER_LEAVING && !w->is_woken) {
-		w->state = WAITER_OFF;
-		return false;
-	}
-	pass_on(s, w->node, w->key, w->slot, w->reservation[w->key]);
-	w->state = WAITER_LEAVING;
-	w->is_woken = false;
-	return true;
-}
-
-static void take_reply(struct step *s, const struct event *ev)
+void waiter_replied(struct step *s, const struct event *ev)
 {
 	if (ev->op == OP_JOIN && reply_lacks_script(ev->reply))
 		join_again(s->lock, ev->node);
@@ -451,12 +285,4 @@ static void take_reply(struct step *s, const struct event *ev)
 		queue_is_refused(s, ev);
 	else if (ev->op == OP_JOIN)
 		join_replied(s, ev);
-}
-
-void waiter_event(struct step *s, const struct event *ev)
-{
-	if (ev->kind == EV_WAKE)
-		take_message(s, ev);
-	else
-		take_reply(s, ev);
 }

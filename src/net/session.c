@@ -23,8 +23,7 @@ static const char *token_for(struct session *s, const struct action *a)
 	return s->token;
 }
 
-/* The reservations with which the waiter was woken. A fair client sends them only while they are
- * its own. */
+/* The reservations with which the waiter was woken. */
 static const char *reservations(struct session *s)
 {
 	const struct lock *lock = &s->lock;
@@ -32,9 +31,8 @@ static const char *reservations(struct session *s)
 
 	s->reservations[0] = '\0';
 	for (int i = 0; i < lock->policy.keys; i++)
-		if (!policy_obeys_queue(&lock->policy) || lock->waiter.used_reservation)
-			text_append(s->reservations, sizeof(s->reservations), &used, "%s",
-				lock->waiter.reservation[i]);
+		text_append(
+			s->reservations, sizeof(s->reservations), &used, "%s", wakeup_id(lock, i));
 	return s->reservations;
 }
 

@@ -327,7 +327,8 @@ void client_chats(struct client *c)
 	usec *until = &c->chatted_until[w->full != 0];
 
 	if (!world.is_calm || !w->ticket ||
-		(w->rank < 2 && (!w->full || w->used_reservation || w->in_vain > 1)))
+		(w->rank < 2 && (!w->full || c->session.lock.attempt.is_woken ||
+					c->session.lock.wakeup.in_vain > 1)))
 		return;
 	*until = usec_max(*until, world.now) + each;
 	/* A waiter whose node restarts queues at the next node, and at the first one again. */
@@ -348,7 +349,7 @@ static void check_attempts(struct client *c)
 	if (world.places > 1) /* it goes from slot to slot, or from key to key */
 		return;
 	if (world.is_calm && w->full && !w->met_foreign && w->state != WAITER_POLLS &&
-		!w->used_reservation && c->session.lock.refusal == REFUSAL_BUSY) {
+		!c->session.lock.attempt.is_woken && c->session.lock.refusal == REFUSAL_BUSY) {
 		c->elsewhere_until = usec_max(c->elsewhere_until, world.now) + elsewhere;
 		if (c->elsewhere_until > world.now + 8 * elsewhere)
 			breach("chatter", "c%d asks all nodes too often", c->id);

@@ -118,7 +118,7 @@ static void take(void)
 static bool watches(const struct client *c)
 {
 	return c->trying_since != NEVER && !c->had_fault && world.now >= c->paused_until &&
-	       c->session.lock.waiter.asked_to_watch && pace_is_watched(&c->session.lock);
+	       c->session.lock.attempt.watches && pace_is_watched(&c->session.lock);
 }
 
 static void note_watchers(void)

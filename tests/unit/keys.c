@@ -89,7 +89,7 @@ TEST(several_keys_a_useless_reservation_is_passed_on)
 	CHECK(r.fake[1].last.is_leaving);
 	CHECK_INT(r.fake[1].last.key, 1);
 	CHECK_TEXT(r.fake[1].last.woken_by, BIGGER);
-	CHECK_TEXT(r.lock.waiter.reservation[1], "");
+	CHECK_TEXT(r.lock.wakeup.reservation[1], "");
 	CHECK_INT(r.fake[0].last.op, OP_SUBSCRIBE);
 	/* The queue node granted both keys: their release goes first. */
 	be_woken_for_the_second(&r);
@@ -106,7 +106,7 @@ TEST(several_keys_a_useless_reservation_is_passed_on)
 	all_say(&r, about(1, by_another()));
 	CHECK_INT(leaves(&r), 0);
 	CHECK_INT(r.fake[1].last.op, OP_JOIN);
-	CHECK_TEXT(r.lock.waiter.reservation[1], "");
+	CHECK_TEXT(r.lock.wakeup.reservation[1], "");
 }
 
 TEST(several_keys_a_wake_up_for_another_key_is_passed_on)
@@ -121,7 +121,7 @@ TEST(several_keys_a_wake_up_for_another_key_is_passed_on)
 	CHECK(r.fake[1].last.is_leaving);
 	CHECK_INT(r.fake[1].last.key, 0);
 	CHECK_TEXT(r.fake[1].last.woken_by, BIGGER);
-	CHECK_TEXT(r.lock.waiter.reservation[0], "");
+	CHECK_TEXT(r.lock.wakeup.reservation[0], "");
 	/* also from a node at which the client does not queue */
 	wake(&r, 2, 1, wake_up());
 	CHECK(lock_is_pausing(&r.lock));

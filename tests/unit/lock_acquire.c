@@ -58,9 +58,8 @@ static enum verdict verdict(const struct play *t)
 {
 	const struct lock *lock = &t->rig.lock;
 
-	if (lock_state(lock) == LOCK_TRYING) /* it retries refused nodes: rivals.c */
-		return lock->attempt.rivals.retry_at || lock->attempt.rivals.retries > 0 ? BUSY
-											 : OPEN;
+	if (lock_state(lock) == LOCK_TRYING) /* it retries refused nodes: wakeup.c */
+		return lock->attempt.retry.at || lock->attempt.retry.count > 0 ? BUSY : OPEN;
 	if (lock_state(lock) == LOCK_HELD || lock->tenure.confirmed > 0)
 		return HELD;
 	return lock->refusal == REFUSAL_BUSY        ? BUSY
@@ -181,14 +180,14 @@ static bool play(struct play *t)
 				link_up(r, i);
 		play_answers(t);
 	}
-	if (lock_state(&r->lock) == LOCK_TRYING && r->lock.attempt.rivals.retry_at == 0) {
+	if (lock_state(&r->lock) == LOCK_TRYING && r->lock.attempt.retry.at == 0) {
 		CHECK(r->up.wake_at <= r->now + NODE_TIMEOUT);
 		pass(r, NODE_TIMEOUT);
 		t->absent = t->nodes - t->yes - t->no;
 		compare(t, "at the time-out");
 	}
 	finish(r);
-	t->failed |= !CHECK(r->lock.attempt.rivals.retries > 0 || sends(r, OP_ACQUIRE) <= t->nodes);
+	t->failed |= !CHECK(r->lock.attempt.retry.count > 0 || sends(r, OP_ACQUIRE) <= t->nodes);
 	t->failed |= !CHECK(silent > 0 || lock_unreleased(&r->lock, &(usec){0}) <=
 						  (verdict(t) == HELD ? broken : 0));
 	t->failed |= !CHECK_INT(left_behind(r), 0);

@@ -105,7 +105,7 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 	for (int i = 1; i < 4; i++) {
 		reply_with(&r, i, told(VOTE_FOREIGN, i < 2 ? BIGGER ":a" : HUGE ":b", HELD_FOR));
 		CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
-		CHECK_INT(r.lock.attempt.rivals.retry_at, 0);
+		CHECK_INT(r.lock.attempt.retry.at, 0);
 	}
 	reply_with(&r, 4, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);

@@ -172,7 +172,7 @@ TEST(slots_a_woken_waiter_takes_the_slot_of_the_wake_up)
 	wait_for_slots(&r, 3);
 	wake(&r, 0, 0, wake_up_for(3));
 	CHECK_INT(r.lock.stamp.slot, 3);
-	CHECK(r.lock.waiter.used_reservation);
+	CHECK(r.lock.attempt.is_woken);
 	all_say(&r, told(VOTE_YES, "", 0));
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(leaves(&r), 0);
@@ -181,7 +181,7 @@ TEST(slots_a_woken_waiter_takes_the_slot_of_the_wake_up)
 	all_say(&r, taken(0, HELD_FOR));
 	join(&r, 0, wake_up_for(1));
 	CHECK_INT(r.lock.stamp.slot, 1);
-	CHECK(r.lock.waiter.used_reservation);
+	CHECK(r.lock.attempt.is_woken);
 	/* The reservation is spent: the next attempt takes another slot. */
 	memset(by_another.text, '7', TOKEN_ID_LEN);
 	all_say(&r, by_another);
@@ -309,7 +309,7 @@ TEST(slots_of_two_limits_split_the_votes)
 	r.fake[2].silent = true;
 	pass(&r, NODE_TIMEOUT);
 	/* Ours is the smaller token. */
-	CHECK(r.lock.attempt.rivals.retries > 0);
+	CHECK(r.lock.attempt.retry.count > 0);
 }
 
 /* A client that leaves the queue without a reservation names some slot. */
@@ -356,7 +356,7 @@ TEST(slots_of_two_reservations_one_is_passed_on)
 	wake(&r, 0, 0, wake_up_for(1));
 	CHECK_INT(leaves(&r), 1);
 	CHECK_INT(r.fake[0].last.slot, 3);
-	CHECK_INT(r.lock.waiter.slot, 1);
+	CHECK_INT(r.lock.wakeup.slot, 1);
 	/* The same slot: nothing to pass on. */
 	be_woken_for_another(&r);
 	reply_with(&r, 0, taken(0, HELD_FOR));

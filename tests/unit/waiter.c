@@ -750,8 +750,8 @@ TEST(free_at_the_join_is_worth_an_attempt_at_once)
 	refuse(&r, HELD_FOR);
 	join(&r, 0, wake_up());
 	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
-	CHECK_TEXT(r.lock.waiter.reservation[0], BIGGER);
-	CHECK(r.lock.waiter.used_reservation);
+	CHECK_TEXT(r.lock.wakeup.reservation[0], BIGGER);
+	CHECK(r.lock.attempt.is_woken);
 	CHECK(r.up.new_token);
 }
 
@@ -784,7 +784,7 @@ TEST(reservations_that_fail_because_of_one_holder_wait_from_the_third_on)
 			next_attempt(&r);
 		}
 		CHECK(!lock_is_pausing(&r.lock));
-		CHECK(r.lock.waiter.used_reservation);
+		CHECK(r.lock.attempt.is_woken);
 	}
 }
 
@@ -837,7 +837,7 @@ TEST(a_reservation_that_arrives_during_an_attempt_in_vain_waits_as_well)
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, by_another(HELD_FOR));
 	reply_with(&r, 2, by_another(HELD_FOR));
-	CHECK(r.lock.waiter.is_woken);
+	CHECK(r.lock.wakeup.is_unused);
 	CHECK_INT(resume_at(&r), r.now + 20 * MS);
 }
 
@@ -911,7 +911,7 @@ TEST(no_refusal_is_early_after_reservations_in_vain)
 		join(&r, 0, told(VOTE_YES, i < 2 ? HUGE : BIGGER, 0));
 		CHECK(!lock_is_pausing(&r.lock));
 	}
-	CHECK(r.lock.waiter.used_reservation);
+	CHECK(r.lock.attempt.is_woken);
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, holder);
 	reply_with(&r, 2, holder);
@@ -1079,8 +1079,8 @@ TEST(a_woken_waiter_asks_all_nodes_at_once)
 	wake(&r, 0, 0, wake_up());
 	CHECK(r.up.new_token);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 10);
-	CHECK_TEXT(r.lock.waiter.reservation[0], BIGGER);
-	CHECK(r.lock.waiter.used_reservation);
+	CHECK_TEXT(r.lock.wakeup.reservation[0], BIGGER);
+	CHECK(r.lock.attempt.is_woken);
 	votes(&r, "YYYYY");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
@@ -1091,10 +1091,10 @@ TEST(a_wake_up_is_an_id_and_no_more)
 
 	enter_queue(&r, 1);
 	wake(&r, 0, 0, told(VOTE_YES, BIGGER BIGGER, 0));
-	CHECK_TEXT(r.lock.waiter.reservation[0], BIGGER);
+	CHECK_TEXT(r.lock.wakeup.reservation[0], BIGGER);
 	enter_queue(&r, 1);
 	wake(&r, 0, 0, told(VOTE_YES, "1", 0));
-	CHECK_TEXT(r.lock.waiter.reservation[0], "1");
+	CHECK_TEXT(r.lock.wakeup.reservation[0], "1");
 }
 
 TEST(a_woken_waiter_that_is_refused_returns_to_the_queue)
@@ -1107,9 +1107,9 @@ TEST(a_woken_waiter_that_is_refused_returns_to_the_queue)
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(r.fake[0].queue[0].op, OP_JOIN);
 	CHECK_INT(r.fake[0].sends[OP_SUBSCRIBE], 1);
-	CHECK(!r.lock.waiter.is_woken);
+	CHECK(!r.lock.wakeup.is_unused);
 	/* The id of a reservation that was used is not sent again. */
-	CHECK_TEXT(r.lock.waiter.reservation[0], "");
+	CHECK_TEXT(r.lock.wakeup.reservation[0], "");
 }
 
 TEST(a_wake_up_during_an_attempt_is_for_the_next)
@@ -1127,12 +1127,12 @@ TEST(a_wake_up_during_an_attempt_is_for_the_next)
 	fake_reply(&r, 2, VOTE_GONE); /* the release after its request */
 	CHECK_INT(r.lock.stamp.round, round + 1);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 9);
-	CHECK(r.lock.waiter.used_reservation);
-	CHECK_TEXT(r.lock.waiter.reservation[0], BIGGER);
+	CHECK(r.lock.attempt.is_woken);
+	CHECK_TEXT(r.lock.wakeup.reservation[0], BIGGER);
 	/* The reservation has been used. */
 	all_say(&r, by_another(HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));
-	CHECK(!r.lock.waiter.is_woken);
+	CHECK(!r.lock.wakeup.is_unused);
 	CHECK_INT(r.fake[0].queue[0].op, OP_JOIN);
 }
 
@@ -1144,12 +1144,12 @@ TEST(a_reservation_lasts_through_an_attempt_without_quorum)
 	wake(&r, 0, 0, wake_up());
 	votes(&r, "AA");
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK(r.lock.waiter.is_woken);
+	CHECK(r.lock.wakeup.is_unused);
 	CHECK_INT(resume_at(&r), r.now + 20 * MS);
 	fake_reply(&r, 2, VOTE_YES);
 	votes(&r, "YYY");
 	next_attempt(&r);
-	CHECK(r.lock.waiter.used_reservation);
+	CHECK(r.lock.attempt.is_woken);
 }
 
 /* The others may reach nodes that this one does not reach. */
@@ -1563,7 +1563,7 @@ TEST(only_looking_passes_on_a_reservation)
 
 	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
 		look_and_be_woken(&r, held(HELD_FOR));
-		CHECK(r.lock.waiter.used_reservation);
+		CHECK(r.lock.attempt.is_woken);
 		votes(&r, replies[i]);
 		CHECK_INT(r.lock.refusal, REFUSAL_NONE);
 		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);

@@ -281,3 +281,22 @@ step() {
 	step "1 2 3" "1 2 3 4" 4
 	step "1 2 3 4" "1 2 4" ''
 }
+
+@test "five nodes become three in two steps, while jobs run on hosts with both lists" {
+	export REDLOCK_TTL=6s
+	step "1 2 3 4 5" "1 2 3 4" ''
+	step "1 2 3 4" "1 2 3" ''
+}
+
+@test "all nodes move to new hosts, one after the other, while jobs run on hosts with both lists" {
+	export REDLOCK_TTL=6s
+	N=6
+	start_node 6
+	eventually answers 6
+	step "1 2 3" "1 2 3 4" 4
+	step "1 2 3 4" "2 3 4" ''
+	step "2 3 4" "2 3 4 5" 5
+	step "2 3 4 5" "3 4 5" ''
+	step "3 4 5" "3 4 5 6" 6
+	step "3 4 5 6" "4 5 6" ''
+}

@@ -101,6 +101,7 @@ excludes() {
 
 @test "a reader is noticed by a writer with other nodes, and a writer by a reader" {
 	hold_in_background "1 2 3" reader -s -k job
+	run -75 on "3 4 5" redlock run -n -k job -- true
 	hold_in_background "1 2 3 4" reader2 -s -k job
 	run -75 on "3 4 5" redlock run -n -k job -- true
 	# readers share it, whatever their nodes are

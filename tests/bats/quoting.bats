@@ -114,7 +114,7 @@ clean() {
 		owner=${owner::177}
 		printf '# %.80q\n' "$owner"
 		redlock acquire -k job --owner "$owner" > token
-		node 1 --raw get job | head -c -1 | tail -c +53 > value
+		node 1 --raw get job | head -c -1 | tail -c +59 > value
 		exactly value "$owner"
 		shows 0 status job
 		[[ "$(cat stdout)" == "'job' is held by "*" since 20"*" on 1 of 1 node, "*" left" ]]

@@ -1,7 +1,7 @@
 /*
  * fencing: the numbers of the lock rise.
  *
- * N nodes and C clients with one attempt each, and no clock: any key may expire at any moment. So the result holds
+ * N nodes and two clients with one attempt each, and no clock: any key may expire at any moment. So the result holds
  * however wrong the clocks are. README.md says which properties are proved, for which bounds.
  *
  * Round 1: a node that grants the lock raises its counter and returns it. Round 2: the client writes the largest of
@@ -23,9 +23,7 @@
 #ifndef N
 #define N 3
 #endif
-#ifndef C
 #define C 2
-#endif
 #ifndef LEFTOVER
 #define LEFTOVER 1 /* the counters begin anywhere from 0 to this: left by earlier attempts */
 #endif
@@ -60,10 +58,8 @@ byte endings;
 
 #define L(c, n) ((c) * N + (n))
 
-/* A node: the holder of the key (client + 1), the counter, and whether that was lost: such a node does not count,
- * neither when the number is found nor when it is written, until it has accepted a write. */
+/* A node: the holder of the key (client + 1), and the counter. */
 byte key[N], counter[N];
-bit lost[N];
 
 /* Between a client and a node, */
 #define NOTHING 0
@@ -74,14 +70,12 @@ bit lost[N];
 #define ACCEPTED 5 /* the reply is under way */
 byte link[C * N];
 byte number[C * N]; /* the number that GRANTED carries */
-bit intact[C * N]; /* the node had lost nothing when it granted */
 
 /* A client: the largest number seen, later its own; the votes of the round; are all equal. */
 #define IDLE 0
 #define ASKING 1
 #define WRITING 2
 #define ISSUED 3
-#define OVER 4
 byte state[C], top[C], votes[C];
 #ifdef ONE_ROUND
 bit differ[C];
@@ -92,20 +86,10 @@ bit differ[C];
 byte floor[C], place[C];
 byte highest, majorities, restarts;
 
-#if RESTARTS > 0 && !defined(NO_QUARANTINE) && !defined(SNAPSHOT)
-bit overtaken[C]; /* the attempt was in progress when a node restarted */
-#define IN_PROGRESS(c) (overtaken[c] && (state[c] == ASKING || state[c] == WRITING))
-#if C > 2
-#define QUARANTINE(n) (lost[n] && (IN_PROGRESS(0) || IN_PROGRESS(1) || IN_PROGRESS(2)))
-#else
-#define QUARANTINE(n) (lost[n] && (IN_PROGRESS(0) || IN_PROGRESS(1)))
-#endif
-#else
 #ifdef SNAPSHOT
 #define QUARANTINE(n) (waits[n] > 0)
 #else
 #define QUARANTINE(n) false
-#endif
 #endif
 
 /*
@@ -113,7 +97,7 @@ bit overtaken[C]; /* the attempt was in progress when a node restarted */
  * kept. Nodes are sorted; of all the orders of the clients the one with the smallest result is taken.
  */
 c_code {
-struct view { unsigned char node[N][4 + 3 * C], client[C][8]; };
+struct view { unsigned char node[N][3 + 2 * C], client[C][8]; };
 
 static void view_take(struct view *v, const int *order)
 {
@@ -129,14 +113,12 @@ static void view_take(struct view *v, const int *order)
 				*p = i + 1;
 		p++;
 		*p++ = now.counter[n];
-		*p++ = now.lost[n];
 #ifdef SNAPSHOT
 		*p++ = now.waits[n];
 #endif
 		for (i = 0; i < C; i++) {
 			*p++ = now.link[L(order[i], n)];
 			*p++ = now.number[L(order[i], n)];
-			*p++ = now.intact[L(order[i], n)];
 		}
 	}
 	for (i = 1; i < N; i++)
@@ -157,9 +139,6 @@ static void view_take(struct view *v, const int *order)
 #ifdef ONE_ROUND
 		*p++ = now.differ[c];
 #endif
-#if RESTARTS > 0 && !defined(NO_QUARANTINE) && !defined(SNAPSHOT)
-		*p++ = now.overtaken[c];
-#endif
 #ifdef SNAPSHOT
 		*p++ = now.time[c];
 #endif
@@ -175,14 +154,12 @@ static void view_put(const struct view *v)
 
 		now.key[n] = *p++;
 		now.counter[n] = *p++;
-		now.lost[n] = *p++;
 #ifdef SNAPSHOT
 		now.waits[n] = *p++;
 #endif
 		for (c = 0; c < C; c++) {
 			now.link[L(c, n)] = *p++;
 			now.number[L(c, n)] = *p++;
-			now.intact[L(c, n)] = *p++;
 		}
 	}
 	for (c = 0; c < C; c++) {
@@ -196,9 +173,6 @@ static void view_put(const struct view *v)
 #ifdef ONE_ROUND
 		now.differ[c] = *p++;
 #endif
-#if RESTARTS > 0 && !defined(NO_QUARANTINE) && !defined(SNAPSHOT)
-		now.overtaken[c] = *p++;
-#endif
 #ifdef SNAPSHOT
 		now.time[c] = *p++;
 #endif
@@ -207,11 +181,7 @@ static void view_put(const struct view *v)
 
 static void canonical(void)
 {
-#if C == 2
-	static const int order[][2] = {{0, 1}, {1, 0}};
-#else
-	static const int order[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-#endif
+	static const int order[][C] = {{0, 1}, {1, 0}};
 	struct view best, v;
 	unsigned i;
 
@@ -228,7 +198,7 @@ static void canonical(void)
 
 #define EACH(n) n = 0; do :: n == N -> n = 0; break :: else ->
 #define NEXT(n) n++ od
-#define FORGET(c, n) number[L(c, n)] = 0; intact[L(c, n)] = 0
+#define FORGET(c, n) number[L(c, n)] = 0
 
 /* The short cut issues as soon as the client has read equal numbers, however late that is; a late one is then a
  * small one, as it must be. So with it only the first two properties are checked. */
@@ -276,13 +246,6 @@ inline issue(c)
 	votes[c] = 0
 }
 
-/* A vote counts if the node had lost nothing; the client writes to the other nodes all the same. */
-#ifdef LOST_COUNTS
-#define COUNTS(c, n) true
-#else
-#define COUNTS(c, n) intact[L(c, n)]
-#endif
-
 #define HEAR(c, n) \
 	:: atomic { link[L(c, n)] == GRANTED && state[c] == ASKING -> \
 		link[L(c, n)] = COUNTED; \
@@ -292,15 +255,9 @@ inline issue(c)
 		:: else \
 		fi; \
 		number[L(c, n)] = 0; \
-		if \
-		:: COUNTS(c, n) -> votes[c]++ \
-		:: else \
-		fi; DONE } \
+		votes[c]++; DONE } \
 	:: atomic { link[L(c, n)] == ACCEPTED && state[c] == WRITING -> \
-		if \
-		:: COUNTS(c, n) -> votes[c]++ \
-		:: else \
-		fi; \
+		votes[c]++; \
 		link[L(c, n)] = NOTHING; FORGET(c, n); DONE }
 
 #ifdef SNAPSHOT
@@ -340,10 +297,6 @@ end:	do
 		fi;
 		DONE }
 	:: atomic { state[c] == WRITING && votes[c] >= QUORUM -> issue(c); DONE }
-#if RESTARTS > 0 && !defined(NO_QUARANTINE) && !defined(SNAPSHOT)
-	/* Only a quarantine waits for the end of an attempt; otherwise never moving is enough. */
-	:: atomic { IN_PROGRESS(c) -> state[c] = OVER; DONE }
-#endif
 	od
 }
 
@@ -374,33 +327,22 @@ end:	do
 		key[n] = c + 1; RAISE(c, n); \
 		if \
 		:: state[c] == ASKING -> \
-			link[L(c, n)] = GRANTED; number[L(c, n)] = counter[n]; intact[L(c, n)] = !lost[n] \
+			link[L(c, n)] = GRANTED; number[L(c, n)] = counter[n] \
 		:: else -> link[L(c, n)] = NOTHING \
 		fi; DONE } \
 	:: atomic { link[L(c, n)] == WRITE && STILL_OURS(c, n) && NOT_ABOVE(c, n) -> \
-		counter[n] = top[c]; lost[n] = 0; \
+		counter[n] = top[c]; \
 		if \
 		:: state[c] == WRITING -> link[L(c, n)] = ACCEPTED \
 		:: else -> link[L(c, n)] = NOTHING; FORGET(c, n) \
 		fi; DONE }
 
-/* A request of an attempt travels on a connection that existed when the attempt began, so it dies with the node.
- * Without that rule, a SET that still waits for its connection reaches the new one. */
-#ifdef LATE_CONNECT
-#define DIES(c, n) link[L(c, n)] == WRITE
-#else
-#define DIES(c, n) (link[L(c, n)] == WRITE || link[L(c, n)] == SET)
-#endif
+/* A request of an attempt travels on a connection that existed when the attempt began, so it dies with the node. */
 #define BREAK(c, n) \
 	if \
-	:: DIES(c, n) -> link[L(c, n)] = NOTHING; FORGET(c, n) \
+	:: link[L(c, n)] == WRITE || link[L(c, n)] == SET -> link[L(c, n)] = NOTHING; FORGET(c, n) \
 	:: else \
 	fi
-#if defined(NO_QUARANTINE) || defined(SNAPSHOT)
-#define OVERTAKE(c) skip
-#else
-#define OVERTAKE(c) overtaken[c] = overtaken[c] || state[c] == ASKING || state[c] == WRITING
-#endif
 
 #ifdef SNAPSHOT
 proctype Clock()
@@ -424,23 +366,13 @@ proctype Node(byte n)
 end:	do
 	SERVE(0, n)
 	SERVE(1, n)
-#if C > 2
-	SERVE(2, n)
-#endif
 	:: atomic { key[n] != 0 ENDINGS_LEFT -> key[n] = 0; DONE }
-#if RESTARTS > 0
+#ifdef SNAPSHOT
 	:: atomic { restarts < RESTARTS ->
 		restarts++; key[n] = 0;
-#ifdef SNAPSHOT
 		select(old : 0 .. counter[n]);
 		counter[n] = old; old = 0; waits[n] = Q;
-#else
-		counter[n] = 0; lost[n] = 1;
-#endif
-		BREAK(0, n); BREAK(1, n); OVERTAKE(0); OVERTAKE(1);
-#if C > 2
-		BREAK(2, n); OVERTAKE(2);
-#endif
+		BREAK(0, n); BREAK(1, n);
 		DONE }
 #endif
 	od
@@ -450,17 +382,12 @@ init {
 	byte left;
 
 	atomic {
-#ifndef ONE_LEFTOVER /* on one node only: a smaller search */
 		select(left : 0 .. LEFTOVER); counter[0] = left;
 		select(left : 0 .. LEFTOVER); counter[1] = left;
-#endif
 		select(left : 0 .. LEFTOVER); counter[2] = left; left = 0;
 		run Client(0); run Client(1);
 #ifdef SNAPSHOT
 		run Clock();
-#endif
-#if C > 2
-		run Client(2);
 #endif
 		run Node(0); run Node(1); run Node(2);
 		DONE

@@ -42,18 +42,10 @@ storm: $(B)/redlock $(TOOLS) ## all modes of redlock, under faults; MINUTES=10
 losses: $(B)/redlock $(TOOLS) ## the time between a loss and the end of the lock; LOSSES=n
 	$(Q)tests/soak/losses $(B)
 
-# ROUNDS=n is the number of each row (500).
-rivals: $(B)/redlock $(TOOLS) ## clients that start together with -n; ROUNDS=500
-	$(Q)tests/soak/rivals $(B)
-
 # A lock that is extended 100,000 times (EXTENSIONS=n) while nodes restart, passwords change and so on (FAILURES=n):
 # does memory grow? UNDER=valgrind counts every byte.
 extensions: $(B)/redlock ## does memory grow in a long run? EXTENSIONS=100000
 	$(Q)tests/soak/extensions $(B)
-
-# NUMBERS=n is their number (2000).
-numbers: $(B)/redlock $(TOOLS) ## fencing numbers while nodes lose all keys; NUMBERS=2000
-	$(Q)tests/soak/numbers $(B)
 
 ## Other tools, systems and libraries
 
@@ -103,5 +95,5 @@ bench: $(B)/redlock $(TOOLS) ## speed and cost, next to other programs
 bench-network: $(B)/redlock $(TOOLS) ## runs over a network with delays; DELAY=20 ROUNDS=7
 	$(Q)DELAY=$(DELAY) ROUNDS=$(ROUNDS) tests/bench/network $(B)
 
-.PHONY: check-faults check-mutants model sim sim-soak fuzz torture storm losses rivals extensions numbers
+.PHONY: check-faults check-mutants model sim sim-soak fuzz torture storm losses extensions
 .PHONY: check-valgrind cover check-musl check-arm64 check-servers interop bench bench-network

@@ -593,14 +593,6 @@ watches() {
 	done
 }
 
-@test "clients that start at once and do not wait: one gets the lock, with a minority down, far away, as readers and in slots" {
-	ROUNDS=5 run "$BATS_TEST_DIRNAME/../soak/rivals" "$REDLOCK_BUILD" "3 1 refused 10 2 writers" "3 1 refused 0 3 writers" \
-		"3 1 hole 10 3 writers" "3 1 stopped 0 2 writers" "5 2 refused 10 3 writers" "3 0 - 10 3 mixed" "3 1 refused 10 3 slots"
-	echo "$output"
-	[ "$status" -eq 0 ]
-	[ "${#lines[@]}" -eq 7 ]
-}
-
 @test "-n while another client holds the lock: one request, or a few if the holder's other nodes are out of reach" {
 	hold a "${LONG[@]}"
 	eventually held_on job 3

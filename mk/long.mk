@@ -34,11 +34,6 @@ fuzz: $(B)/proto/scripts.inc ## search for bytes that break a parser; TARGET=url
 torture: $(B)/redlock $(TOOLS) ## contention with node-redlock, under faults; MINUTES=10
 	$(Q)tests/soak/torture $(B)
 
-# All modes of redlock, while nodes lose data, stop, change rights and are cut off. MINUTES=n is the duration (10),
-# SEED=n repeats the draws. The witness is a plain flock.
-storm: $(B)/redlock $(TOOLS) ## all modes of redlock, under faults; MINUTES=10
-	$(Q)tests/soak/storm $(B)
-
 losses: $(B)/redlock $(TOOLS) ## the time between a loss and the end of the lock; LOSSES=n
 	$(Q)tests/soak/losses $(B)
 
@@ -95,5 +90,5 @@ bench: $(B)/redlock $(TOOLS) ## speed and cost, next to other programs
 bench-network: $(B)/redlock $(TOOLS) ## runs over a network with delays; DELAY=20 ROUNDS=7
 	$(Q)DELAY=$(DELAY) ROUNDS=$(ROUNDS) tests/bench/network $(B)
 
-.PHONY: check-faults check-mutants model sim sim-soak fuzz torture storm losses extensions
+.PHONY: check-faults check-mutants model sim sim-soak fuzz torture losses extensions
 .PHONY: check-valgrind cover check-musl check-arm64 check-servers interop bench bench-network

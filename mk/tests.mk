@@ -105,9 +105,8 @@ PEERS = $(sort $(wildcard tests/peers/*.bats))
 SUITE = lint unit fuzz sim $(BATS_FILES) $(PEERS) $(FAULTS) $(LAB) $(INTEROP)
 # Parts that take long: `check` leaves them to `check-rest`.
 LONG = sim $(addprefix tests/bats/,auth.bats completions.bats doctor.bats failures.bats forgotten.bats guard.bats \
-	hold.bats hostile.bats install.bats life.bats lists.bats lua.bats quoting.bats recipes.bats rolling.bats static.bats storm.bats \
-	supervise.bats \
-	tls.bats torture.bats) $(PEERS) $(FAULTS) $(LAB) $(INTEROP)
+	hold.bats hostile.bats install.bats life.bats lists.bats lua.bats quoting.bats recipes.bats rolling.bats static.bats \
+	supervise.bats tls.bats torture.bats) $(PEERS) $(FAULTS) $(LAB) $(INTEROP)
 # These test scripts, pages and packages, or build a program of their own: sanitizers find nothing there.
 TEXTS = $(addprefix tests/bats/,completions.bats docs.bats gen.bats install.bats lua.bats man.bats packaging.bats \
 	pristine.bats static.bats suite.bats)

@@ -7,8 +7,8 @@
 #include "cli/option.h"
 #include "cmd/print.h"
 #include "file/file.h"
-#include "net/tls.h"
 #include "net/query.h"
+#include "net/tls.h"
 #include "report/report.h"
 #include "report/rights.h"
 

@@ -111,8 +111,9 @@ static struct reply read_error(const char *text)
 	struct reply a = reply_absent(classify(text), text);
 	char *args;
 
-	a.text_len = len;
-	a.text[len] = '\0';
+	if (len < a.text_len)
+		a.text_len = len;
+	a.text[a.text_len] = '\0';
 	/* A server that does not know EVAL repeats the beginning of the script. */
 	args = strstr(a.text, ", with args beginning with:");
 	if (args) {
@@ -138,7 +139,7 @@ static struct reply read_any(const struct resp *resp)
 	if (resp->count > 0 && last->type == RESP_INTEGER)
 		snprintf(a.text, sizeof(a.text), "%" PRId64, last->integer);
 	else if (resp->count > 0 && last->type != RESP_NIL)
-		memcpy(a.text, last->text, last->len + 1);
+		snprintf(a.text, sizeof(a.text), "%s", last->text);
 	a.text_len = strlen(a.text);
 	return a;
 }
@@ -151,21 +152,17 @@ static const struct resp_item *item_of(const struct resp *resp, int i)
 	return &resp->item[i - 1];
 }
 
-static int64_t number_of(const struct resp *resp, int i)
+static void copy_text(struct reply *a, const char *text, size_t len)
 {
-	return item_of(resp, i)->integer;
-}
-
-static void copy_text(struct reply *a, const struct resp_item *item)
-{
-	a->text_len = item->len;
-	memcpy(a->text, item->text, item->len + 1);
+	a->text_len = len < sizeof(a->text) ? len : sizeof(a->text) - 1;
+	memcpy(a->text, text, a->text_len);
+	a->text[a->text_len] = '\0';
 }
 
 unsigned reply_items(enum op op)
 {
 	static const unsigned items_of[OP_COUNT] = {
-#define ITEM(name) | 1u << REPLY_##name
+#define ITEM(name) | REPLY_BIT(REPLY_##name)
 #define NONE
 #define SCRIPT(name, words, file, flags, arguments, items) [OP_##name] = 0 items,
 #include "lock/operations.def"
@@ -176,19 +173,36 @@ unsigned reply_items(enum op op)
 	return items_of[op];
 }
 
-/* A script's reply by the numbers of its items: texts, or numbers. */
+/* A script's reply, read. */
 struct items {
-	const struct resp_item *text, *run_id; /* run_id: NULL: none */
-	int64_t number[REPLY_ITEMS + 1];
-	unsigned given; /* bit REPLY_* */
+	char code; /* CODE_* */
+	int64_t pttl, waiters;
+	const char *text, *run_id; /* run_id: NULL: none */
+	size_t text_len, run_id_len;
+	int64_t number['z' + 1]; /* by REPLY_*; of the items that are numbers */
+	unsigned given; /* REPLY_BIT() */
 };
 
-/* Returns false if the item is given twice, or its value is outside its limits. */
-static bool take_item(struct items *items, int64_t item, const struct resp_item *value)
+/* Moves *at over a number and the character after it. Returns that character; '\0': it is no
+ * number. One that is too large becomes the largest one. */
+static char take_number(const char **at, int64_t *number)
 {
-	/* 0: the item is a text, or any number. */
-	static const int64_t largest[REPLY_ITEMS + 1] = {
-		[REPLY_WAITERS] = (1 << KEYS_MAX) - 1,
+	const char *p = *at, *digits = p += *p == '-';
+	bool is_negative = p > *at;
+
+	for (*number = 0; *p >= '0' && *p <= '9'; p++)
+		*number = *number > INT64_MAX / 10 - 1 ? INT64_MAX : *number * 10 + (*p - '0');
+	*number = is_negative ? -*number : *number;
+	*at = p + 1;
+	return p > digits ? *p : '\0';
+}
+
+/* Reads the item at *at, and moves *at behind the character after it, which it returns. '\0': the
+ * operation has no such item, the item is given twice, or its value is outside its limits. */
+static char take_item(struct items *items, enum op op, const char **at)
+{
+	/* 0: any number. */
+	static const int64_t largest['z' + 1] = {
 		[REPLY_KEY] = KEYS_MAX,
 		[REPLY_PARTIAL] = 1,
 		[REPLY_SHARED] = 1,
@@ -198,50 +212,52 @@ static bool take_item(struct items *items, int64_t item, const struct resp_item 
 		[REPLY_RANK] = INT_MAX,
 		[REPLY_LIMIT] = LIMIT_MAX,
 	};
-	bool is_text = item == REPLY_TEXT || item == REPLY_RUN_ID;
+	char item = *(*at)++, after;
 
-	if (value->type != (is_text ? RESP_STRING : RESP_INTEGER) || items->given >> item & 1)
-		return false;
-	if (largest[item] > 0 && (value->integer < 0 || value->integer > largest[item]))
-		return false;
-	items->given |= 1u << item;
-	items->number[item] = value->integer;
-	if (item == REPLY_TEXT)
-		items->text = value;
-	if (item == REPLY_RUN_ID)
-		items->run_id = value;
-	return true;
+	if (item < 'a' || item > 'z' || !(reply_items(op) & REPLY_BIT(item) & ~items->given))
+		return '\0';
+	items->given |= REPLY_BIT(item);
+	if (item == REPLY_RUN_ID) {
+		items->run_id = *at;
+		items->run_id_len = strspn(*at, "0123456789abcdefABCDEF");
+		*at += items->run_id_len + 1;
+		return items->run_id_len < RUN_ID_MAX ? (*at)[-1] : '\0';
+	}
+	after = take_number(at, &items->number[(int)item]);
+	if (largest[(int)item] > 0 &&
+		(items->number[(int)item] < 0 || items->number[(int)item] > largest[(int)item]))
+		return '\0';
+	return after;
 }
 
 /* Returns false if the reply is none of a script of the operation. */
 static bool read_items(struct items *items, enum op op, const struct resp *resp)
 {
-	*items = (struct items){.number[REPLY_KEY] = 1};
-	if (!resp->is_array || resp->count < REPLY_FIRST_ITEMS || resp->count % 2 != 0)
-		return false;
-	for (int i = 1; i <= REPLY_FIRST_ITEMS; i++)
-		if (!take_item(items, i, item_of(resp, i)))
-			return false;
-	for (int i = REPLY_FIRST_ITEMS + 1; i < resp->count; i += 2) {
-		int64_t item = number_of(resp, i);
+	const char *at = resp->item[0].text;
+	char after;
 
-		if (item_of(resp, i)->type != RESP_INTEGER || item < 0 || item > REPLY_ITEMS ||
-			!(reply_items(op) >> item & 1) ||
-			!take_item(items, item, item_of(resp, i + 1)))
-			return false;
-	}
-	if (!(items->given >> REPLY_SOONEST & 1))
-		items->number[REPLY_SOONEST] = items->number[REPLY_PTTL];
-	return items->number[REPLY_KEY] > 0 && (!items->run_id || items->run_id->len < RUN_ID_MAX);
+	*items = (struct items){.code = *at, .number[REPLY_KEY] = 1};
+	if (resp->is_array || resp->item[0].type != RESP_STRING || !*at || *++at != ' ')
+		return false;
+	at++;
+	if (take_number(&at, &items->pttl) != ' ')
+		return false;
+	after = take_number(&at, &items->waiters);
+	while (after == ' ')
+		after = take_item(items, op, &at);
+	items->text = at;
+	items->text_len = (size_t)(resp->item[0].text + resp->item[0].len - at);
+	if (!(items->given & REPLY_BIT(REPLY_SOONEST)))
+		items->number[REPLY_SOONEST] = items->pttl;
+	return after == '\n' && items->number[REPLY_KEY] > 0 && items->waiters >= 0 &&
+	       items->waiters < 1 << KEYS_MAX;
 }
 
 /* Sets the vote. Returns false if there is no such code. */
 static bool read_code(struct reply *a, const struct items *items)
 {
-	const char *text = items->text->text;
-
 	a->vote = VOTE_ABSENT;
-	switch (items->number[REPLY_CODE]) {
+	switch (items->code) {
 	case CODE_YES:
 		a->vote = VOTE_YES;
 		return true;
@@ -261,7 +277,7 @@ static bool read_code(struct reply *a, const struct items *items)
 	case CODE_SKEWED:
 		/* A message shows this text as it is. */
 		a->reason = REASON_SKEWED;
-		return strcmp(text, "ahead of") == 0 || strcmp(text, "behind") == 0;
+		return strcmp(items->text, "ahead of") == 0 || strcmp(items->text, "behind") == 0;
 	case CODE_UNSURE:
 		a->reason = REASON_UNSURE;
 		return true;
@@ -283,18 +299,18 @@ static struct reply read_script(enum op op, const struct resp *resp)
 
 	if (!read_items(&items, op, resp) || !read_code(&a, &items))
 		return reply_absent(REASON_GARBAGE, NULL);
-	if (number[REPLY_CODE] == CODE_NO_EVAL)
+	if (items.code == CODE_NO_EVAL)
 		return reply_absent(REASON_NOPERM,
 			"NOPERM this user has no permissions to run the 'eval' command");
 	/* The id of a reservation. */
-	if (op == OP_JOIN && a.vote == VOTE_YES && items.text->len != TOKEN_ID_LEN)
+	if (op == OP_JOIN && a.vote == VOTE_YES && items.text_len != TOKEN_ID_LEN)
 		return reply_absent(REASON_GARBAGE, NULL);
-	a.pttl = left_of(number[REPLY_PTTL]);
-	copy_text(&a, items.text);
+	a.pttl = left_of(items.pttl);
+	copy_text(&a, items.text, items.text_len);
 	if (items.run_id)
-		memcpy(a.run_id, items.run_id->text, items.run_id->len + 1);
+		memcpy(a.run_id, items.run_id, items.run_id_len);
 	a.key = (int)number[REPLY_KEY] - 1;
-	a.waiters = (unsigned)number[REPLY_WAITERS];
+	a.waiters = (unsigned)items.waiters;
 	a.is_partial = number[REPLY_PARTIAL];
 	a.is_shared = number[REPLY_SHARED];
 	a.is_unguarded = number[REPLY_UNGUARDED];
@@ -310,15 +326,15 @@ static struct reply read_script(enum op op, const struct resp *resp)
 	return a;
 }
 
-/* OP_DELETE: a code. */
+/* OP_DELETE: a code alone. */
 static struct reply read_deletion(const struct resp *resp)
 {
-	int64_t code = resp->item[0].integer;
+	const struct resp_item *code = &resp->item[0];
 
-	if (resp->is_array || resp->item[0].type != RESP_INTEGER ||
-		(code != CODE_YES && code != CODE_GONE))
+	if (resp->is_array || code->type != RESP_STRING || code->len != 1 ||
+		(*code->text != CODE_YES && *code->text != CODE_GONE))
 		return reply_absent(REASON_GARBAGE, NULL);
-	return (struct reply){.vote = code == CODE_YES ? VOTE_YES : VOTE_GONE};
+	return (struct reply){.vote = *code->text == CODE_YES ? VOTE_YES : VOTE_GONE};
 }
 
 /* OP_SCAN: resp->page has the entries. */
@@ -332,8 +348,8 @@ static struct reply read_page(const struct resp *resp)
 		item_of(resp, PAGE_IS_CUT)->type != RESP_INTEGER ||
 		item_of(resp, PAGE_ENTRIES)->type != RESP_STRING)
 		return reply_absent(REASON_GARBAGE, NULL);
-	copy_text(&a, item_of(resp, PAGE_CURSOR));
-	a.is_cut = number_of(resp, PAGE_IS_CUT);
+	copy_text(&a, item_of(resp, PAGE_CURSOR)->text, item_of(resp, PAGE_CURSOR)->len);
+	a.is_cut = item_of(resp, PAGE_IS_CUT)->integer;
 	return a;
 }
 

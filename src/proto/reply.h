@@ -11,35 +11,34 @@
 #include "lock/reply.h"
 
 /*
- * A script's reply: the first four items, in this order, then the number and the value of each
- * further item that differs from its default, in any order. lock/operations.def says which items an
- * operation may have. The scripts use these names, too (proto/lua/parts/reply.lua).
+ * A script's reply is a text: a code (CODE_*), a time in milliseconds (negative: no expiry) and the
+ * sum of 1 << (i - 1) for each key i that has waiters here, with a space between them; then a
+ * space, the letter and the value of each further item that differs from its default, in any order;
+ * then a line feed and a text: the holder; ACQUIRE with FLAG_RECORD, CODE_YES: the record; empty:
+ * none. lock/operations.def says which items an operation may have. The scripts use these names,
+ * too (proto/lua/parts/reply.lua).
  */
-#define REPLY_CODE 1 /* CODE_* */
-#define REPLY_PTTL 2 /* milliseconds; negative: no expiry */
-#define REPLY_TEXT 3 /* the holder; ACQUIRE with FLAG_RECORD, CODE_YES: the record; empty: none */
-#define REPLY_WAITERS 4 /* the sum of 1 << (i - 1) for each key i that has waiters here */
-#define REPLY_FIRST_ITEMS 4
-
-#define REPLY_RUN_ID 5 /* of the server, a text; by default empty: not told */
-#define REPLY_KEY 6 /* the index of the key that the reply is about, from 1; by default 1 */
+#define REPLY_RUN_ID 'i' /* of the server, a text; by default empty: not told */
+#define REPLY_KEY 'k' /* the index of the key that the reply is about, from 1; by default 1 */
 /* The default of the others is 0. */
-#define REPLY_PARTIAL 7 /* 1: the client had at least one of the keys before the request */
-#define REPLY_SHARED 8 /* 1: readers hold the key */
-#define REPLY_UNGUARDED 9 /* 1: the node cannot tell whether it forgot keys */
-#define REPLY_FENCE 10 /* the fencing number; 0: none */
-#define REPLY_SLOT 11 /* another slot of the semaphore that is free; 0: none */
+#define REPLY_PARTIAL 'p' /* 1: the client had at least one of the keys before the request */
+#define REPLY_SHARED 's' /* 1: readers hold the key */
+#define REPLY_UNGUARDED 'u' /* 1: the node cannot tell whether it forgot keys */
+#define REPLY_FENCE 'f' /* the fencing number; 0: none */
+#define REPLY_SLOT 'o' /* another slot of the semaphore that is free; 0: none */
 #define REPLY_SOONEST \
-	12 /* until the first slot expires; by default REPLY_PTTL. With a record: since the start \
-	    of its run; negative: it names no start, or one in the future */
-#define REPLY_TICKET 13 /* JOIN: the client's ticket */
+	'e' /* until the first slot expires; by default the reply's time. With a record: since the \
+	    start of its run; negative: it names no start, or one in the future */
+#define REPLY_TICKET 't' /* JOIN: the client's ticket */
 #define REPLY_RANK \
-	14 /* waiters ahead of the client. JOIN: its place in the queue; LOOK: all waiters that \
+	'r' /* waiters ahead of the client. JOIN: its place in the queue; LOOK: all waiters that \
 	    are connected; HAND_OFF: 1: the record is stored */
 #define REPLY_LIMIT \
-	15 /* ACQUIRE, LOOK, JOIN: slots are held with this limit, and it is not the client's; \
+	'l' /* ACQUIRE, LOOK, JOIN: slots are held with this limit, and it is not the client's; \
 	    0: not so */
-#define REPLY_ITEMS 15
+
+/* The items of a reply are a set of such bits. */
+#define REPLY_BIT(item) (1u << ((item) - 'a'))
 
 /* A reply as the protocol gives it, one level deep. */
 enum resp_type {
@@ -50,14 +49,16 @@ enum resp_type {
 	RESP_ERROR,
 };
 
-/* A script's reply with all its items. */
-#define RESP_ITEMS_MAX (2 * REPLY_ITEMS - REPLY_FIRST_ITEMS)
+/* Of an array. */
+#define RESP_ITEMS_MAX 26
+/* A script's reply: a text of REPLY_TEXT_MAX after its numbers and items. */
+#define RESP_TEXT_MAX (REPLY_TEXT_MAX + 300)
 
 struct resp_item {
 	enum resp_type type;
 	int64_t integer;
 	size_t len; /* of `text`, to which a longer string is cut */
-	char text[REPLY_TEXT_MAX];
+	char text[RESP_TEXT_MAX];
 };
 
 struct resp {
@@ -87,15 +88,17 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 
 /* The code is about all keys: YES if the client holds each of them, else the code of the first key
  * that it does not hold. */
-#define CODE_YES 1
-#define CODE_FOREIGN 0
-#define CODE_GONE -1
-#define CODE_RESERVED 2 /* free, but reserved for another waiter, or waiters are ahead of us */
-#define CODE_QUARANTINE 3 /* the node has no vote for another pttl */
-#define CODE_SKEWED 4 /* clocks differ by pttl; text: the node's is "ahead of" ours or "behind" */
-#define CODE_COUNTER 5 /* text: the fencing counter that cannot be raised */
-#define CODE_UNSURE 6 /* FLAG_UNSURE: nothing was done */
-#define CODE_NO_EVAL 7 /* the user has no right to EVAL, with which keys are released */
+#define CODE_YES 'Y'
+#define CODE_FOREIGN 'F'
+#define CODE_GONE 'G'
+#define CODE_RESERVED 'R' /* free, but reserved for another waiter, or waiters are ahead of us */
+#define CODE_QUARANTINE 'Q' /* the node has no vote for another pttl */
+#define CODE_SKEWED \
+	'S' /* clocks differ by pttl; text: the node's is "ahead of" ours or "behind" \
+	     */
+#define CODE_COUNTER 'C' /* text: the fencing counter that cannot be raised */
+#define CODE_UNSURE 'U' /* FLAG_UNSURE: nothing was done */
+#define CODE_NO_EVAL 'E' /* the user has no right to EVAL, with which keys are released */
 
 /* The items of a reply to OP_SCAN. */
 #define PAGE_CURSOR 1 /* of the next page; "0": there is none */
@@ -103,7 +106,7 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define PAGE_ENTRIES 3
 #define PAGE_ITEMS 3
 
-/* The items of a script's reply that may follow the first ones: bit REPLY_*. */
+/* The items that a script's reply may have: bits REPLY_BIT(). */
 unsigned reply_items(enum op op);
 
 /* Returns the meaning of a reply to a request with `op`. A reply that is no answer to such a

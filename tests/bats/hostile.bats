@@ -103,35 +103,22 @@ no_node() {
 		"denies permission (${acl}User u has no permissions to run the 'get' command)"
 }
 
-# reply CODE TEXT [ID [ITEM VALUE]]: a script's reply (REPLY_* in src/proto/reply.h), with a run id and maybe one item
-# more, or with another value of the fourth item.
-reply() {
-	local code=$1 text=$2 of=${3-$id} waiters=:0 count=6 more=
-	if [ "${4-}" = 4 ]; then
-		waiters=$5
-	elif [ $# -gt 3 ]; then
-		count=8 more=":$4\r\n$5\r\n"
-	fi
-	length() { printf "${1//%/%%}" | wc -c; }
-	printf '%s' "*$count\r\n:$code\r\n:60000\r\n\$$(length "$text")\r\n$text\r\n$waiters\r\n" \
-		":5\r\n\$$(length "$of")\r\n$of\r\n$more"
-}
+# reply TEXT: a script's reply, maybe with escapes of printf.
+reply() { printf '%s' "\$$(printf "${1//%/%%}" | wc -c)\r\n$1\r\n"; }
 
 @test "replies of wrong types and lengths, or to another request" {
-	good=$(reply 1 '')
-	for text in '+OK\r\n' ':1\r\n' '$-1\r\n' '*-1\r\n' '*0\r\n' '$3\r\n\0\xff\x1b\r\n' '*1\r\n:1\r\n' "*4\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n" \
-		"${good/:1/+1}" "${good/:60000/\$-1}" "${good/\$0\\r\\n/:0}" "$(reply 1 '' "${id}ab")" "$(reply 1 '' "$id" 6 +1)" \
-		"$(reply 1 '' "$id" 5 :1)" "$(reply 1 '' "$id" 13 :1)" "$(reply 1 '' "$id" 16 :1)" "$(reply 1 '' "$id" 0 :1)" \
-		"$(reply 9 '')" "*5${good#\*6}" "*6\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n:0\r\n"; do
+	for text in '+OK\r\n' ':1\r\n' '$-1\r\n' '*-1\r\n' '*0\r\n' '$3\r\n\0\xff\x1b\r\n' '*1\r\n:1\r\n' '*4\r\n:1\r\n:60000\r\n$0\r\n\r\n:0\r\n' \
+		'+Y 60000 0\r\n' "*1\r\n$(reply "Y 60000 0 i$id\\n")" "$(reply "Y 60000 0 i$id")" "$(reply "Y 0 i$id\\n")" \
+		"$(reply "Y 60000 0 i${id}ab\\n")" "$(reply "Y x 0 i$id\\n")" "$(reply "Y 60000 0 i$id i$id\\n")" \
+		"$(reply "Y 60000 0 t1\\n")" "$(reply "Y 60000 0 z1\\n")" "$(reply "X 60000 0 i$id\\n")"; do
 		no_node "$GARBAGE" "$text"
 	done
 }
 
 @test "replies with impossible keys, slots and numbers" {
-	for code in 1 0 2 -1; do
-		for item in '6 :0' '6 :17' '6 :2' '4 :-1' '4 :65536' '7 :2' '8 :-1' '10 :-1' '10 :9007199254740992' '11 :1001' '12 +x'; do
-			# shellcheck disable=SC2086
-			no_node "$GARBAGE" "$(reply $code me "$id" $item)"
+	for code in Y F R G; do
+		for words in '0 k0' '0 k17' '0 k2' -1 65536 '0 p2' '0 s-1' '0 f-1' '0 f9007199254740992' '0 o1001' '0 ex'; do
+			no_node "$GARBAGE" "$(reply "$code 60000 $words i$id\\nme")"
 		done
 	done
 }
@@ -225,12 +212,13 @@ declare -ga PROXY
 	no_node "closed the connection" --close ''
 	no_node "closed the connection*" --reset ''
 	no_node "closed the connection*" --at-once --close ''
-	good=$(reply 1 '')
-	good=${good//\\r\\n/ }
+	good=$(reply "Y 60000 0 i$id\\n")
+	# each of these is one byte
+	good=${good//\\r/R} good=${good//\\n/N}
 	for ((n = 1; n < ${#good}; n++)); do
-		cut=${good::n}
-		serve a --close "${cut// /\\r\\n}"
-		serve b --reset "${cut// /\\r\\n}"
+		cut=${good::n} cut=${cut//R/\\r} cut=${cut//N/\\n}
+		serve a --close "$cut"
+		serve b --reset "$cut"
 		REDLOCK_NODES="unix://$T/a unix://$T/b unix://$T/1.sock" promptly run -n -k job -- echo never
 		[ "$status" -eq 69 ]
 		is_like "$output" "*unix://$T/a closed the connection*; unix://$T/b closed the connection*"
@@ -242,7 +230,7 @@ declare -ga PROXY
 
 @test "servers that are slow, or never answer, cost the node time-out, and no more" {
 	export REDLOCK_NODE_TIMEOUT=2s
-	no_node "did not answer in time" --drip 100 "$(reply 1 '')"
+	no_node "did not answer in time" --drip 100 "$(reply "Y 60000 0 i$id\\n")"
 	no_node "did not answer in time" --deaf ''
 	no_node "did not answer in time" '*5\r\n:1\r\n'
 	no_node "did not answer in time" '$2147483647\r\n'
@@ -250,7 +238,7 @@ declare -ga PROXY
 
 @test "unexpected replies end the connection, and are no votes" {
 	# for the extension and the release, the second of each pair would be the reply
-	answer=$(reply 1 '')
+	answer=$(reply "Y 60000 0 i$id\\n")
 	serve a "$answer$answer"
 	export REDLOCK_NODES="unix://$T/a $SOUND"
 	in_background "$T/out" run -vv --ttl 6s --node-timeout 900ms -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
@@ -283,7 +271,7 @@ declare -ga PROXY
 	is_like "$output" "*'job' is held by me * on 2 of 3 nodes, *unix://$T/a look: did not answer in time (*"
 	no_longer a
 	# no page, false numbers, another reply
-	for text in "$(page x 0 0)" "$(page '9 9 9' 0 0)" "$(page '99999999999999999999 1 1 ' 0 0)" "$(page '-1 5 1 ' 0 0)" "$(reply 1 '')"; do
+	for text in "$(page x 0 0)" "$(page '9 9 9' 0 0)" "$(page '99999999999999999999 1 1 ' 0 0)" "$(page '-1 5 1 ' 0 0)" "$(reply "Y 60000 0 i$id\\n")"; do
 		serve a "$text"
 		promptly status -v
 		echo "$output"
@@ -317,8 +305,9 @@ is_clean() {
 	token=0123456789012345678901234567890123456789
 	# errors, of known kinds as well; holders, in a foreign format and in redlock's; reservations; clocks; run ids
 	for text in "-ERR $evil" "-LOADING $evil" "-NOAUTH $evil" "-$evil" "$evil" "+$evil" "\$$long\r\n$evil" \
-		"$(reply 0 "$evil")" "$(reply 0 "$id:1700000000 $evil")" "$(reply 2 "$evil")" "$(reply 3 "$evil")" "$(reply 4 "$evil")" \
-		"$(reply 1 '' '\x1b[31mx')" "$(reply -1 '' '\x1b[31mx')"; do
+		"$(reply "F 60000 0 i$id\\n$evil")" "$(reply "F 60000 0 i$id\\n$id:1700000000 $evil")" "$(reply "R 60000 0 i$id\\n$evil")" \
+		"$(reply "Q 60000 0 i$id\\n$evil")" "$(reply "S 60000 0 i$id\\n$evil")" "$(reply 'Y 60000 0 i\x1b[31mx\n')" \
+		"$(reply 'G 60000 0 i\x1b[31mx\n')" "$(reply "$evil")"; do
 		echo "# $text"
 		serve a "$text\r\n"
 		for args in 'run -vv -k job -- true' 'run -vv --json -k job -- true' "run -vv --log $T/log -k job -- true" \

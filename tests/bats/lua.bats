@@ -221,7 +221,7 @@ answers_with() {
 	nodes_start 1
 	id=1111111111111111111111111111111111111111
 	with_parts "token, flags, held_ids" view -- "local err = read_keys()" "if err then" "	return err" "end" \
-		"return {foreign or 0, gone or 0, reply[5] == REPLY_PARTIAL and reply[6] or 0, value[1] or '', beside('x', KEYS[1])}"
+		"return {foreign or 0, gone or 0, notes == ' p1' and 1 or 0, value[1] or '', beside('x', KEYS[1])}"
 	answers_with "0 1 0  redlock:x:{k}" k $id '' ''
 	node 1 set k "$id:1 me"
 	answers_with "0 0 1 $id:1 me redlock:x:{k}" k "$id:1 me" '' ''
@@ -313,18 +313,18 @@ answers_with() {
 	id=$(node 1 info server | tr -d '\r' | sed -n 's/^run_id://p')
 	node 1 flushall
 	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" \
-		"return no_vote and {no_vote.err or no_vote[1], no_vote[3]} or {reply[7] and 'unguarded' or 'votes', reply[6]}"
+		"return no_vote and {no_vote.err or no_vote[1], no_vote[3]} or {find(notes, ' u1') and 'unguarded' or 'votes', sub(notes, 3, 42)}"
 	now() { echo $(($(date +%s%N) / 1000)); }
 	answers_with "votes $id" '' 0 0
-	answers_with "4 ahead of" '' 60000 1
+	answers_with "S ahead of" '' 60000 1
 	[ "$(node 1 dbsize)" = 0 ]
-	answers_with "3" '' 60000 "$(now)"
-	answers_with "3" '' 60000 "$(now)"
+	answers_with "Q" '' 60000 "$(now)"
+	answers_with "Q" '' 60000 "$(now)"
 	is_like "$(node 1 get {redlock}:node)" "$id * 60000 * 0*"
 	# a third of the quarantine is left
 	ends=$(($(now) / 1000 + 20000))
 	node 1 set {redlock}:node "$id $ends 60000 $ends 0"
-	answers_with "3" '' 60000 "$(now)"
+	answers_with "Q" '' 60000 "$(now)"
 	# 'doctor --admit' writes the id alone
 	node 1 set {redlock}:node "$id"
 	answers_with "votes $id" '' 60000 "$(now)"
@@ -347,7 +347,7 @@ guard_of() {
 @test "restart guard: the id of the history in the mark tells of the server's life; another id is looked into" {
 	nodes_start 1
 	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" \
-		"return no_vote and {no_vote.err or no_vote[1], no_vote[3]} or {reply[7] and 'unguarded' or 'votes', reply[6]}"
+		"return no_vote and {no_vote.err or no_vote[1], no_vote[3]} or {find(notes, ' u1') and 'unguarded' or 'votes', sub(notes, 3, 42)}"
 	a=$(printf '%040d' 1) b=$(printf '%040d' 2) h=$(printf '%040d' 3) other=$(printf '%040d' 4)
 	server="redis_version:7.0.15 redis_mode:standalone run_id:$a executable:/usr/bin/redis-server "
 	master="# role:master master_replid:$h second_repl_offset:-1 "
@@ -357,24 +357,24 @@ guard_of() {
 	[ "$(guard_of "$a 1 9 1 0" "$server" "$master")" = "votes $a $a 1 9 1 0$h" ]
 	[ "$(guard_of "$a 1 9 1 0$other" "$server" "$master")" = "votes $a $a 1 9 1 0$h" ]
 	# of another life, in either form
-	[[ "$(guard_of "$b 1 9 1 0" "$server" "$master")" == "3  $a "*" 60000 "*" 0$h" ]]
-	[[ "$(guard_of "$b 1 9 1 0$other" "$server" "$master")" == "3  $a "*" 60000 "*" 0$h" ]]
+	[[ "$(guard_of "$b 1 9 1 0" "$server" "$master")" == "Q $a "*" 60000 "*" 0$h" ]]
+	[[ "$(guard_of "$b 1 9 1 0$other" "$server" "$master")" == "Q $a "*" 60000 "*" 0$h" ]]
 	# promoted: only the id itself counts, and the server is asked
 	promoted="# role:master master_replid:$h second_repl_offset:7 "
 	[ "$(guard_of "$a 1 9 1 $h" "$server" "$promoted")" = "votes $a $a 1 9 1 $h" ]
-	[[ "$(guard_of "$b 1 9 1 $h" "$server" "$promoted")" == "3  $a "*" 60000 "*" $h" ]]
-	[[ "$(guard_of "$a 1 9 1 0" "$server" "$promoted")" == "3  $a "*" 60000 "*" $h" ]]
-	[[ "$(guard_of "$a 1 9 1 0$other" "$server" "$promoted")" == "3  $a "*" 60000 "*" $h" ]]
+	[[ "$(guard_of "$b 1 9 1 $h" "$server" "$promoted")" == "Q $a "*" 60000 "*" $h" ]]
+	[[ "$(guard_of "$a 1 9 1 0" "$server" "$promoted")" == "Q $a "*" 60000 "*" $h" ]]
+	[[ "$(guard_of "$a 1 9 1 0$other" "$server" "$promoted")" == "Q $a "*" 60000 "*" $h" ]]
 	# a replica has no vote, whatever the mark says
 	is_like "$(guard_of "$a 1 9 1 0$h" "$server" "# role:slave master_replid:$h second_repl_offset:-1 ")" "READONLY*"
 	# KeyDB's active replica
 	[ "$(guard_of "$a 1 9 1 $h" "$server" "# role:active-replica master_replid:$h second_repl_offset:-1 ")" = "votes $a $a 1 9 1 $h" ]
-	[[ "$(guard_of "$b 1 9 1 0$h" "$server" "# role:active-replica master_replid:$h second_repl_offset:-1 ")" == "3  $a "* ]]
+	[[ "$(guard_of "$b 1 9 1 0$h" "$server" "# role:active-replica master_replid:$h second_repl_offset:-1 ")" == "Q $a "* ]]
 	# a server that does not tell the id
 	[ "$(guard_of "$a 1 9 1 0" "$server" "# role:master second_repl_offset:-1 ")" = "votes $a $a 1 9 1 0" ]
 	# in quarantine, by either kind of mark
-	is_like "$(guard_of "$a 9999999999999 50 1 0$h" "$server" "$master")" "3  $a * 60000 * 0$h"
-	is_like "$(guard_of "$b 9999999999999 50 1 0$h" "$server" "$master")" "3  $b * 60000 * 0$h"
+	is_like "$(guard_of "$a 9999999999999 50 1 0$h" "$server" "$master")" "Q $a * 60000 * 0$h"
+	is_like "$(guard_of "$b 9999999999999 50 1 0$h" "$server" "$master")" "Q $b * 60000 * 0$h"
 	for kind in 6.2.16 6.3.4 7.0.15 7.2.4 8.0.2; do
 		[ "$(guard_of "$a 1 9 1 0" "${server/7.0.15/$kind}" "$master")" = "votes $a $a 1 9 1 0$h" ]
 	done
@@ -410,26 +410,27 @@ text_of() {
 	TEXT[$1]=$(< "$short")
 }
 
-# run_script NAME KEYS ARG...: runs a whole script on node 1; item[I] is an item of its reply. KEYS with commas.
+# run_script NAME KEYS ARG...: runs a whole script on node 1. KEYS with commas. item[code], item[ms], item[waiters] and
+# item[text] are parts of its reply, item[X] is the item with the letter X, and item[code] an error.
 run_script() {
 	local name=$1 keys
 	IFS=, read -ra keys <<< "$2"
 	shift 2
 	text_of "$name"
-	local got=() i
-	mapfile -t -O 1 got < <(node 1 eval "${TEXT[$name]}" ${#keys[@]} "${keys[@]}" "$@" 2>&1)
-	# The first items; the others have their defaults, unless they were given.
-	item=([1]="${got[1]-}" [2]="${got[2]-}" [3]="${got[3]-}" [4]="${got[4]-}" "" 1 0 0 0 0 0 "${got[2]-}" 0 0 0)
-	for ((i = 5; i < ${#got[@]}; i += 2)); do item[got[i]]=${got[i + 1]}; done
+	local got words word
+	mapfile -t got < <(node 1 eval "${TEXT[$name]}" ${#keys[@]} "${keys[@]}" "$@" 2>&1)
+	read -ra words <<< "${got[0]}"
+	declare -gA item=([k]=1 [p]=0 [s]=0 [u]=0 [f]=0 [o]=0 [e]="${words[1]-}" [t]=0 [r]=0 [l]=0)
+	item[code]=${got[0]} item[text]=${got[1]-}
+	[[ ${words[0]-} = ? ]] || return 0
+	item[code]=${words[0]} item[ms]=${words[1]} item[waiters]=${words[2]}
+	for word in "${words[@]:3}"; do item[${word:0:1}]=${word:1}; done
 }
 
-# The numbers of the items, as in src/proto/reply.h.
-waiters_of=4 key_of=6 partial_of=7 slot_of=11 soonest_of=12 ticket_of=13 rank_of=14 limit_of=15
-
 # is_answer CODE [TEXT]: the code and the text of the last reply.
-is_answer() { [ "${item[1]} ${item[3]}" = "$1 ${2-${item[3]}}" ] || { declare -p item && false; }; }
+is_answer() { [ "${item[code]} ${item[text]}" = "$1 ${2-${item[text]}}" ] || { declare -p item && false; }; }
 
-yes=1 foreign=0 gone=-1 reserved=2
+yes=Y foreign=F gone=G reserved=R
 
 # id X: the id of a token, which ends in 26 times X. token X: the token with this id, and a name.
 id() { printf 9999999999999a; printf "%.0s$1" {1..26}; }
@@ -453,7 +454,7 @@ undoes() { run_script undo "$key" "$(token "$1")" "$(slots_word) 0 0 60000"; }
 looks() { run_script look "$key" "$(token "$1")" "$(slots_word) 0 0 ${2-} 1 ${4-} ${3-} "; }
 # joins X WAITER [TICKET]: over another connection than the waiter's.
 joins() { run_script join "$key" "$(token "$1")" "$(slots_word) 0 0 60000 $2 ${3-0}"; }
-place() { echo "${item[rank_of]} $(node 1 zcard "redlock:queue:$(queue_of)")"; }
+place() { echo "${item[r]} $(node 1 zcard "redlock:queue:$(queue_of)")"; }
 
 # subscribes WAITER...: opens a connection for each, which does not join.
 subscribes() {
@@ -477,7 +478,7 @@ waits() {
 	for name; do
 		subscribes "$name"
 		joins f "$name"
-		TICKET[$name]=${item[ticket_of]}
+		TICKET[$name]=${item[t]}
 	done
 	# The test may take longer than QUEUE_MS.
 	node 1 persist "redlock:queue:$(queue_of)" > "$T/persisted"
@@ -530,20 +531,20 @@ waiting_test() {
 	# a wake-up takes it out of the queue
 	node 1 zrem "redlock:queue:{k}" w1
 	joins f w1 "${TICKET[w1]}"
-	[ "$(place) ${item[ticket_of]}" = "0 3 ${TICKET[w1]}" ]
+	[ "$(place) ${item[t]}" = "0 3 ${TICKET[w1]}" ]
 	# a ticket in the future, of a clock that was set back since
 	subscribes w4 w5
 	joins f w4 $((${TICKET[w3]} + 3600000000))
 	joins f w5
-	[ "${item[ticket_of]}" = $((${TICKET[w3]} + 3600000001)) ]
+	[ "${item[t]}" = $((${TICKET[w3]} + 3600000001)) ]
 	[ "$(queue)" = "w1 w2 w3 w4 w5" ]
 	# takeovers: the newest is the first, also before one with a clock that is ahead
 	subscribes w6 w7 w8
 	joins f w6 -1
-	[ ${item[ticket_of]} -lt -1000000000000000 ]
-	joins f w7 $((${item[ticket_of]} - 20000000))
+	[ ${item[t]} -lt -1000000000000000 ]
+	joins f w7 $((${item[t]} - 20000000))
 	joins f w8 -1
-	[ "${item[ticket_of]} $(queue)" = "$(node 1 zscore "redlock:queue:{k}" w8) w8 w7 w6 w1 w2 w3 w4 w5" ]
+	[ "${item[t]} $(queue)" = "$(node 1 zscore "redlock:queue:{k}" w8) w8 w7 w6 w1 w2 w3 w4 w5" ]
 	[ "$(place)" = "0 8" ]
 	left=$(node 1 pttl "redlock:queue:{k}")
 	[[ $left -gt 0 && $left -le 60000 ]]
@@ -553,7 +554,7 @@ waiting_test() {
 	waiting_test
 	text_of join
 	subscribe w1 w1 "${TEXT[join]}" "$(token a)" "0 0 0 60000 w1 0"
-	is_like "$(< "$T/w1")" "reply $yes 0 $(id a) *ready"
+	is_like "$(< "$T/w1")" "reply $yes 0 * $(id a)*ready"
 	[ "$(reservation k)" = "$(id a)" ]
 	[ "$(queue)" = "w1" ]
 	# the reply is all that it got
@@ -566,21 +567,21 @@ waiting_test() {
 	waits w1
 	acquires a
 	is_answer $foreign other
-	[ "${item[waiters_of]} ${item[partial_of]}" = "1 0" ]
+	[ "${item[waiters]} ${item[p]}" = "1 0" ]
 	looks a
 	is_answer $foreign other
-	[ "${item[waiters_of]} ${item[rank_of]} ${item[partial_of]}" = "1 1 0" ]
+	[ "${item[waiters]} ${item[r]} ${item[p]}" = "1 1 0" ]
 	undoes a
 	is_answer $foreign other
 	node 1 set k "$(token a)" px 60000
 	looks a
 	is_answer $foreign "$(token a)"
-	[ "${item[partial_of]}" = 1 ]
+	[ "${item[p]}" = 1 ]
 	dies w1
 	node 1 flushall
 	run_script look k '' "0 0 0  1   "
 	is_answer $gone ''
-	[ "${item[partial_of]}" = 0 ]
+	[ "${item[p]}" = 0 ]
 }
 
 @test "plain requests: a woken waiter takes the key that is reserved for it, and no other client; it leaves the queue" {
@@ -596,7 +597,7 @@ waiting_test() {
 	is_answer $yes
 	[ "$(node 1 get k)" = "$(token b)" ]
 	[ "$(reservation k)" = "" ]
-	[ "${item[waiters_of]}" = 1 ]
+	[ "${item[waiters]}" = 1 ]
 	[ "$(queue)" = "w2 w3" ]
 	got w2
 	got w3 look
@@ -608,7 +609,7 @@ waiting_test() {
 	is_answer $yes
 	[ "$(node 1 get k)" = "$(token d)" ]
 	[ "$(reservation k)" = "" ]
-	[ "${item[waiters_of]}" = 0 ]
+	[ "${item[waiters]}" = 0 ]
 }
 
 @test "hand-off: the first waiter is woken, with one message, and the next ones move up" {
@@ -637,7 +638,7 @@ waiting_test() {
 	[ "$(node 1 get k)" = "$(token c)" ]
 	[ "$(reservation k)" = "" ]
 	# the reply says that others wait, until none does
-	[ "${item[waiters_of]}" = 1 ]
+	[ "${item[waiters]}" = 1 ]
 	hands_off c
 	got w2 "$(id c)"
 	acquires d f "$(id c)" w2
@@ -646,7 +647,7 @@ waiting_test() {
 	hands_off e
 	acquires f f "$(id e)" w4
 	is_answer $yes
-	[ "${item[waiters_of]}" = 0 ]
+	[ "${item[waiters]}" = 0 ]
 }
 
 @test "hand-off: a dead waiter is skipped; without a living one, no key is reserved" {
@@ -884,7 +885,7 @@ waiting_test() {
 	[ "$(place)" = "2 3" ]
 	joins f w3 "${TICKET[w3]}"
 	is_answer $foreign x
-	[[ ${item[slot_of]} = 0 && ${item[soonest_of]} -le 1000000 ]]
+	[[ ${item[o]} = 0 && ${item[e]} -le 1000000 ]]
 	node 1 del k#1 k#3
 	joins a w3 "${TICKET[w3]}"
 	is_answer $foreign x
@@ -895,15 +896,15 @@ waiting_test() {
 	# all slots of others are reserved; the own slot is named
 	acquires b f
 	is_answer $foreign x
-	[ "${item[slot_of]}" = 0 ]
+	[ "${item[o]}" = 0 ]
 	acquires b f "$(id a)" w2
 	is_answer $foreign x
-	[ "${item[slot_of]}" = 3 ]
+	[ "${item[o]}" = 3 ]
 	# a free slot that is the asking client's own
 	node 1 del k#2
 	joins c w3 "${TICKET[w3]}"
 	is_answer $yes "$(id c)"
-	[ "${item[slot_of]}" = 2 ]
+	[ "${item[o]}" = 2 ]
 	# a slot is handed off
 	acquires d f "$(id c)" w3
 	is_answer $yes
@@ -936,22 +937,22 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	key=k#1
 	with_limit 2 acquires b
 	is_answer $foreign "$(token a)"
-	[ "${item[limit_of]} ${item[slot_of]} ${item[partial_of]}" = "3 0 0" ]
-	[[ ${item[2]} -gt 500000 && ${item[soonest_of]} = "${item[2]}" ]]
+	[ "${item[l]} ${item[o]} ${item[p]}" = "3 0 0" ]
+	[[ ${item[ms]} -gt 500000 && ${item[e]} = "${item[ms]}" ]]
 	with_limit 2 looks b
 	is_answer $foreign "$(token a)"
-	[ "${item[limit_of]}" = 3 ]
+	[ "${item[l]}" = 3 ]
 	# a client without a limit is told, and so is one that looks at the key itself
 	with_limit '' looks b
 	is_answer $gone
-	[ "${item[limit_of]}" = 3 ]
+	[ "${item[l]}" = 3 ]
 	key=k with_limit 1 looks b
 	is_answer $gone
-	[ "${item[limit_of]}" = 3 ]
+	[ "${item[l]}" = 3 ]
 	# the own limit; a lock of its own
 	acquires b
 	is_answer $yes
-	[ "${item[limit_of]}" = 0 ]
+	[ "${item[l]}" = 0 ]
 	key=k with_limit 1 acquires c
 	is_answer $yes
 	[ "$(node 1 mget k k#1 k#2 | tr '\n' ' ')" = "$(token c) $(token b) $(token a) " ]
@@ -966,7 +967,7 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	waits w2
 	joins f w2 "${TICKET[w2]}"
 	is_answer $foreign "$(token a)"
-	[ "${item[limit_of]} ${item[rank_of]} ${item[slot_of]}" = "2 0 0" ]
+	[ "${item[l]} ${item[r]} ${item[o]}" = "2 0 0" ]
 	[ "$(queue) $(slots=2 queue)" = "w2 w1" ]
 	# the hand-off wakes the waiter of its own limit
 	key=k#1 slots=2
@@ -977,7 +978,7 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	# no slot is held any more: the first waiter gets the one that is not reserved
 	joins f w2 "${TICKET[w2]}"
 	is_answer $yes "$(id f)"
-	[ "${item[slot_of]} ${item[limit_of]}" = "3 0" ]
+	[ "${item[o]} ${item[l]}" = "3 0" ]
 	acquires b f "$(id f)" w2
 	is_answer $yes
 	[ "$(record)" = 3 ]
@@ -1140,14 +1141,14 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	key=k,l
 	acquires b f "$(id a)" w1
 	is_answer $yes
-	[ "${item[waiters_of]}" = 1 ]
+	[ "${item[waiters]}" = 1 ]
 	[ "$(reservation k)$(reservation l)" = "" ]
 	# for the first key only
 	node 1 set "redlock:reserved:{l}" "$(id c)" px 5000
 	node 1 del k l
 	acquires d f "$(id b)" w2
 	is_answer $reserved
-	[ "${item[key_of]}" = 2 ]
+	[ "${item[k]}" = 2 ]
 	[ "$(node 1 exists k l)" = 0 ]
 }
 
@@ -1162,7 +1163,7 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 		node 1 acl setuser default $rule
 		run_script join k "$(token b)" "0 0 0 5000 w2 0"
 		[ "$rule" = "-publish" ] || [ "$rule" = "-pubsub|numsub" ] || [ "$rule" = resetchannels ] ||
-			is_denied "${item[*]}"
+			is_denied "${item[code]}"
 		node 1 acl setuser default allkeys
 		node 1 del k
 		# shellcheck disable=SC2086
@@ -1183,7 +1184,7 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	acquires a f '' w1
 	is_answer $yes
 	joins b w1
-	is_like "${item[1]}" "*WRONGTYPE*"
+	is_like "${item[code]}" "*WRONGTYPE*"
 	hands_off a '' '' w1
 	is_answer $yes
 	[ "$(node 1 exists k)" = 0 ]

@@ -1,7 +1,7 @@
 # A waiter's connection: RESP3, subscribed to the channels of a key, and scripts over the same connection.
 # usage: subscriber.py SOCKET KEY QUEUE WAITER[,WAITER...] [SCRIPT ARG...]
 # QUEUE is the end of the channels' names: {k}, or {k}:3 for slots with limit 3.
-# Sends HELLO 3, SUBSCRIBE and EVAL SCRIPT 1 KEY ARG... in one packet. Prints "reply ITEM..." for the script's reply, "ready"
+# Sends HELLO 3, SUBSCRIBE and EVAL SCRIPT 1 KEY ARG... in one packet. Prints "reply LINE..." for the script's reply, "ready"
 # when all of it is answered, "WAITER TEXT" or "queue" for each message, and ends when the connection does.
 import socket
 import sys
@@ -42,6 +42,6 @@ while True:
         continue
     awaited -= 1
     if script and awaited == 0:
-        print("reply", *reply if isinstance(reply, list) else [reply], flush=True)
+        print("reply", *reply.split("\n"), flush=True)
     if awaited == 0:
         print("ready", flush=True)

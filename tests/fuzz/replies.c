@@ -75,46 +75,58 @@ void fuzz_page(const uint8_t *data, size_t len)
 
 static const char some_id[] = "0123456789abcdef0123456789abcdef01234567";
 
+static size_t write_item(
+	char *dst, size_t size, size_t used, char item, int8_t byte, bool has_many_keys)
+{
+	if (item == REPLY_RUN_ID)
+		text_append(dst, size, &used, " i%.*s", byte & 1 ? byte & 31 : 40, some_id);
+	else
+		text_append(dst, size, &used, " %c%d", item,
+			item == REPLY_SOONEST ? byte * 1000
+			: item == REPLY_KEY   ? 1 + (byte & (has_many_keys ? 31 : 3)) %
+							      (has_many_keys ? KEYS_MAX + 1 : 3)
+			: strchr("psu", item) ? byte & 1
+					      : byte & 7);
+	return used;
+}
+
 /* Of a few shapes that are nearly valid, for others are rejected early. It is about one of three
  * keys, or of one more than there can be. */
 static void make_reply(struct resp *r, struct bytes *b, enum op op, bool has_many_keys)
 {
+	static const char codes[] = "YFGRQSCUEx", items[] = "ikpsufoetrl";
 	uint8_t shape = fuzz_byte(b);
-	int keys = has_many_keys ? KEYS_MAX + 1 : 3;
+	char text[RESP_TEXT_MAX];
+	size_t used = 0;
+	int8_t byte;
 
-	memset(r, 0, sizeof(*r));
-	r->is_array = true;
+	text_append(text, sizeof(text), &used, "%c", codes[fuzz_byte(b) % (sizeof(codes) - 1)]);
+	byte = (int8_t)fuzz_byte(b);
+	text_append(text, sizeof(text), &used, " %d", byte * 1000);
+	byte = (int8_t)fuzz_byte(b);
+	text_append(
+		text, sizeof(text), &used, " %d", has_many_keys ? (byte & 0xff) << 8 : byte & 7);
 	/* Each bit of a byte: is the item there? */
-	for (int i = 1, given = 0; i <= REPLY_ITEMS; i++) {
-		struct resp_item *item;
-		int8_t byte;
-
-		if (i > REPLY_FIRST_ITEMS) {
-			if ((i - REPLY_FIRST_ITEMS) % 8 == 1)
-				given = fuzz_byte(b);
-			given >>= 1;
-			if (!(given & 1) || !(reply_items(op) >> i & 1 || shape % 16 == 14))
-				continue;
-			r->item[r->count++] =
-				(struct resp_item){.type = RESP_INTEGER, .integer = i};
-		}
-		item = &r->item[r->count++];
-		byte = (int8_t)fuzz_byte(b);
-		item->type = i == REPLY_TEXT || i == REPLY_RUN_ID ? RESP_STRING : RESP_INTEGER;
-		item->integer = i == REPLY_CODE                         ? byte % 8
-				: i == REPLY_PTTL || i == REPLY_SOONEST ? byte * 1000
-				: i == REPLY_KEY ? 1 + (byte & (has_many_keys ? 31 : 3)) % keys
-				: i == REPLY_WAITERS && has_many_keys ? (byte & 0xff) << 8
-				: i < REPLY_FENCE                     ? byte & 1
-								      : byte & 7;
-		if (item->type == RESP_STRING) {
-			item->len = byte & 1 ? (size_t)(byte & 31) : sizeof(some_id) - 1;
-			memcpy(item->text, some_id, item->len);
-		}
+	for (int i = 0, given = 0; items[i]; i++) {
+		if (i % 8 == 0)
+			given = fuzz_byte(b);
+		if (given >> i % 8 & 1 &&
+			(reply_items(op) & REPLY_BIT(items[i]) || shape % 16 == 14))
+			used = write_item(text, sizeof(text), used, items[i], (int8_t)fuzz_byte(b),
+				has_many_keys);
 	}
-	r->count -= shape % 16 == 15;
+	byte = (int8_t)fuzz_byte(b);
+	if (shape % 16 != 15)
+		text_append(
+			text, sizeof(text), &used, "\n%.*s", byte & 1 ? byte & 31 : 40, some_id);
+	memset(r, 0, sizeof(*r));
+	r->count = 1;
+	r->item[0].type = RESP_STRING;
+	/* OP_DELETE has a code alone. */
+	r->item[0].len = op == OP_DELETE && shape < 200 ? 1 : used;
+	memcpy(r->item[0].text, text, r->item[0].len);
 	if (shape >= 240)
-		*r = (struct resp){.count = 1, .item[0] = {.type = RESP_ERROR, .text = "NOPERM"}};
+		r->item[0] = (struct resp_item){.type = RESP_ERROR, .text = "NOPERM"};
 }
 
 /* ---- conn: bytes in, replies out ---- */
@@ -580,7 +592,7 @@ static void answer_one(struct play *p, int node, struct bytes *b)
 	make_reply(&resp, b, l->asked[0].op, p->policy.keys > 3);
 	a = reply_read(l->asked[0].op, &resp);
 	/* As net/conn does. */
-	if (l->asked[0].op == OP_SUBSCRIBE && resp.is_array)
+	if (l->asked[0].op == OP_SUBSCRIBE && resp.item[0].type == RESP_STRING)
 		a = (struct reply){.vote = VOTE_YES};
 	if (a.key >= (l->asked[0].op == OP_JOIN ? 1 : p->policy.keys))
 		a = reply_absent(REASON_GARBAGE, NULL);

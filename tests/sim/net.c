@@ -811,10 +811,10 @@ static void serve(struct sim_node *n, const struct message *m, struct incoming *
 	resp->item[0].type = RESP_STATUS;
 }
 
-/* -1: the reply is an error. */
-static int64_t resp_code(const struct resp *resp)
+/* '\0': the reply is an error. */
+static char resp_code(const struct resp *resp)
 {
-	return resp->item[0].type == RESP_INTEGER ? resp->item[0].integer : -1;
+	return resp->item[0].type == RESP_STRING ? *resp->item[0].text : '\0';
 }
 
 void net_serve(int index)
@@ -827,7 +827,7 @@ void net_serve(int index)
 	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority;
 	usec until = n->paused_until;
 	int client = m->client, node = m->node, woken;
-	int64_t code;
+	char code;
 
 	if (m->wire == w->id)
 		until = w->held_until = usec_max(until, w->held_until);
@@ -872,14 +872,14 @@ void net_serve(int index)
 	makes_majority = code == CODE_YES && !m->is_to_left && note_yes(m, n);
 	if (code == CODE_YES && !m->is_to_left)
 		note_lateness(m, n);
-	if (m->op == OP_JOIN && resp->is_array)
+	if (m->op == OP_JOIN && code)
 		client_joined(world.client[client], m->session);
 	/* The script took its client out of the queue, in which the client may wait by now. */
 	world.lost_queue |= world.is_calm && !is_heard && m->op == OP_ACQUIRE && code == CODE_YES;
 	/* Or bytes that the parser rejects: then the connection is useless. */
 	if (spoils)
 		resp->count -= draw_percent(50) ? 1 : resp->count;
-	if (m->op == OP_JOIN && resp->is_array)
+	if (m->op == OP_JOIN && code)
 		trace("n%d puts c%d into its queue of %s, at %d", node, client, m->request.argv[3],
 			reply_read(OP_JOIN, resp).rank);
 	if (resp->is_array)

@@ -659,7 +659,7 @@ const char *node_token_of(const struct sim_node *n, const struct request *r)
 
 static bool is_yes(const struct resp *resp)
 {
-	return resp->item[0].type == RESP_INTEGER && resp->item[0].integer == CODE_YES;
+	return resp->item[0].type == RESP_STRING && *resp->item[0].text == CODE_YES;
 }
 
 /* The node has set the reader's entry, or set its time. */
@@ -674,7 +674,7 @@ static void note_record(const struct sim_node *n, const struct request *r, const
 {
 	const char *record = node_arg(r, "record");
 
-	if (*record && resp->is_array && reply_read(r->op, resp).is_stored)
+	if (*record && resp->item[0].type == RESP_STRING && reply_read(r->op, resp).is_stored)
 		world.stored[strtoul(record, NULL, 10) % SIM_RUNS] |= 1u << number_of(n);
 }
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define CHANGED ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"
-#define RELEASED "*4\r\n:1\r\n:0\r\n$0\r\n\r\n:0\r\n"
+#define RELEASED "$6\r\nY 0 0\n\r\n"
 #define UNKNOWN "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 
 /* A connection to a server that says what a test lets it say. */
@@ -91,7 +91,7 @@ TEST(a_push_between_a_release_and_its_delete)
 	begin_talk(&t);
 	ask_and_release(&t);
 	CHECK_INT(next_op(&t, &reply), OP_ACQUIRE);
-	say(&t, RELEASED CHANGED ":-1\r\n");
+	say(&t, RELEASED CHANGED "$1\r\nG\r\n");
 	CHECK_INT(next_op(&t, &reply), OP_HAND_OFF);
 	CHECK_INT(reply.vote, VOTE_YES);
 	CHECK(!reply.lacks_script);
@@ -108,12 +108,13 @@ TEST(the_delete_counts_if_the_release_is_unknown)
 		const char *text;
 		enum vote vote;
 	} table[] = {
-		{":1\r\n", VOTE_YES},
-		{":-1\r\n", VOTE_GONE},
-		{":2\r\n", VOTE_ABSENT},
+		{"$1\r\nY\r\n", VOTE_YES},
+		{"$1\r\nG\r\n", VOTE_GONE},
+		{"$1\r\nF\r\n", VOTE_ABSENT},
+		{":1\r\n", VOTE_ABSENT},
 		{"*1\r\n:1\r\n", VOTE_ABSENT},
 		{UNKNOWN, VOTE_ABSENT},
-		{CHANGED ":1\r\n", VOTE_YES},
+		{CHANGED "$1\r\nY\r\n", VOTE_YES},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(table); i++) {
@@ -139,7 +140,7 @@ TEST(the_delete_counts_if_the_release_is_unknown)
 }
 
 /* A reply about the second key. */
-#define SECOND_KEY "*6\r\n:0\r\n:0\r\n$0\r\n\r\n:0\r\n:6\r\n:2\r\n"
+#define SECOND_KEY "$9\r\nF 0 0 k2\n\r\n"
 
 /* The request has one key. */
 static void check_key(enum op op, bool by_digest)
@@ -217,7 +218,7 @@ TEST(a_node_that_sends_messages_without_end_is_dropped)
 	begin_talk(&t);
 	ask_and_release(&t);
 	CHECK_INT(next_op(&t, &reply), OP_ACQUIRE);
-	say(&t, RELEASED ":1\r\n");
+	say(&t, RELEASED "$1\r\nY\r\n");
 	CHECK_INT(next_op(&t, &reply), OP_HAND_OFF);
 	/* Replies make up for messages. */
 	flood(&t, 2500, RELEASED);

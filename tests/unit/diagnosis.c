@@ -824,13 +824,14 @@ TEST(doctor_knows_all_that_scripts_call)
 
 		if (!script)
 			continue;
-		/* Aliases of redis.call have short names; only commands are in capitals. */
+		/* Aliases of redis.call have short names; only commands are words in capitals: a
+		 * code is one letter. */
 		for (const char *at = strstr(script, "('"); at; at = strstr(at, "('")) {
 			char name[32], tried[40], rule[40];
 			int len = (int)strspn(at += strlen("('"), "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 
 			/* SELECT: a user without that right fails when it connects. */
-			if (len == 0 || at[len] != '\'' || strncmp(at, "SELECT", 6) == 0)
+			if (len < 2 || at[len] != '\'' || strncmp(at, "SELECT", 6) == 0)
 				continue;
 			snprintf(name, sizeof(name), "%.*s", len, at);
 			snprintf(tried, sizeof(tried), "('%s'", name);

@@ -6,6 +6,7 @@
 
 #include "unit/unit.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -349,44 +350,51 @@ static void add_text(struct resp *r, enum resp_type type, const char *text)
 	snprintf(item->text, sizeof(item->text), "%s", text);
 }
 
-/* Of the first items, or after its number. */
-static void set_number(struct resp *r, int i, int64_t number)
+static void set_text(struct resp *r, const char *text)
 {
-	int at = i <= REPLY_FIRST_ITEMS ? i - 1 : REPLY_FIRST_ITEMS + 1;
-
-	while (i > REPLY_FIRST_ITEMS && at < r->count && r->item[at - 1].integer != i)
-		at += 2;
-	if (at > r->count) {
-		add_integer(r, i);
-		add_integer(r, 0);
-	}
-	r->item[at] = (struct resp_item){.type = RESP_INTEGER, .integer = number};
+	*r = (struct resp){.count = 0};
+	add_text(r, RESP_STRING, text);
 }
 
-static struct resp script_reply(int64_t code, int64_t pttl, const char *holder, const char *run_id)
+static struct resp script_reply(char code, int64_t pttl, const char *holder, const char *run_id)
 {
-	struct resp r = {.is_array = 1};
+	char text[RESP_TEXT_MAX];
+	struct resp r;
 
-	add_integer(&r, code);
-	add_integer(&r, pttl);
-	add_text(&r, RESP_STRING, holder);
-	add_integer(&r, 0);
-	if (*run_id) {
-		add_integer(&r, REPLY_RUN_ID);
-		add_text(&r, RESP_STRING, run_id);
-	}
+	snprintf(text, sizeof(text), "%c %" PRId64 " 0%s%s\n%s", code, pttl, *run_id ? " i" : "",
+		run_id, holder);
+	set_text(&r, text);
 	return r;
+}
+
+/* '#': the bits of the keys with waiters; or an item, which the reply may have already. */
+static void set_number(struct resp *r, char item, int64_t number)
+{
+	char text[RESP_TEXT_MAX], word[] = {' ', item, '\0'};
+	const char *old = r->item[0].text, *end = strchr(old, '\n'), *at, *rest;
+
+	if (item == '#') {
+		at = strchr(strchr(old, ' ') + 1, ' ');
+		word[1] = '\0';
+	} else {
+		at = memmem(old, (size_t)(end - old), word, 2);
+		at = at ? at : end;
+	}
+	rest = at < end ? at + 1 + strcspn(at + 1, " \n") : end;
+	snprintf(text, sizeof(text), "%.*s%s%" PRId64 "%s", (int)(at - old), old, word, number,
+		rest);
+	set_text(r, text);
 }
 
 /* The limits of each number. */
 TEST(answer_numbers)
 {
 	static const struct {
-		int item;
+		char item;
 		int64_t least, largest;
 	} limits[] = {
 		{REPLY_KEY, 1, KEYS_MAX},
-		{REPLY_WAITERS, 0, (1 << KEYS_MAX) - 1},
+		{'#', 0, (1 << KEYS_MAX) - 1},
 		{REPLY_PARTIAL, 0, 1},
 		{REPLY_SHARED, 0, 1},
 		{REPLY_UNGUARDED, 0, 1},
@@ -411,13 +419,13 @@ TEST(answer_numbers)
 
 TEST(answer_fencing_number)
 {
-	struct resp r = script_reply(5, 0, "redlock:fence:{k}", "");
+	struct resp r = script_reply(CODE_COUNTER, 0, "redlock:fence:{k}", "");
 	struct reply a = reply_read(OP_ACQUIRE, &r);
 
 	CHECK_INT(a.vote, VOTE_ABSENT);
 	CHECK_INT(a.reason, REASON_COUNTER);
 	CHECK_TEXT(a.text, "redlock:fence:{k}");
-	r = script_reply(1, 5, "", "");
+	r = script_reply(CODE_YES, 5, "", "");
 	CHECK_INT(reply_read(OP_ACQUIRE, &r).fence, 0);
 	set_number(&r, REPLY_FENCE, FENCE_MAX);
 	CHECK_INT(reply_read(OP_ACQUIRE, &r).fence, FENCE_MAX);
@@ -426,7 +434,7 @@ TEST(answer_fencing_number)
 /* A refusal names another slot that is free, or else the time until the first slot expires. */
 TEST(answer_slot)
 {
-	struct resp r = script_reply(0, 5000, "x", "");
+	struct resp r = script_reply(CODE_FOREIGN, 5000, "x", "");
 	struct reply a;
 
 	set_number(&r, REPLY_SLOT, 7);
@@ -469,23 +477,23 @@ TEST(answer_to_join)
 
 TEST(answer_quarantine)
 {
-	struct resp r = script_reply(3, 1500, "", "abc");
+	struct resp r = script_reply(CODE_QUARANTINE, 1500, "", "abc");
 	struct reply a = reply_read(OP_ACQUIRE, &r);
 
 	CHECK_INT(a.vote, VOTE_ABSENT);
 	CHECK_INT(a.reason, REASON_QUARANTINE);
 	CHECK_INT(a.pttl, 1500 * USEC_MSEC);
 	CHECK_TEXT(a.run_id, "abc");
-	r = script_reply(4, 40000, "behind", "abc");
+	r = script_reply(CODE_SKEWED, 40000, "behind", "abc");
 	a = reply_read(OP_LOOK, &r);
 	CHECK_INT(a.reason, REASON_SKEWED);
 	CHECK_TEXT(a.text, "behind");
-	r = script_reply(4, 40000, "ahead of", "abc");
+	r = script_reply(CODE_SKEWED, 40000, "ahead of", "abc");
 	CHECK_INT(reply_read(OP_LOOK, &r).reason, REASON_SKEWED);
 	/* the text is shown as it is */
-	r = script_reply(4, 40000, "\33[31mbehind", "abc");
+	r = script_reply(CODE_SKEWED, 40000, "\33[31mbehind", "abc");
 	CHECK_INT(reply_read(OP_LOOK, &r).reason, REASON_GARBAGE);
-	r = script_reply(1, 1, "", "");
+	r = script_reply(CODE_YES, 1, "", "");
 	set_number(&r, REPLY_UNGUARDED, 1);
 	CHECK(reply_read(OP_ACQUIRE, &r).is_unguarded);
 	CHECK(!reply_read(OP_ACQUIRE, &r).is_partial);
@@ -498,7 +506,7 @@ TEST(answer_about_several_keys)
 	struct resp r = script_reply(CODE_FOREIGN, 1, "x", "");
 	struct reply a;
 
-	set_number(&r, REPLY_WAITERS, 5);
+	set_number(&r, '#', 5);
 	set_number(&r, REPLY_KEY, 16);
 	set_number(&r, REPLY_PARTIAL, 1);
 	a = reply_read(OP_EXTEND, &r);
@@ -517,23 +525,24 @@ TEST(answer_good)
 {
 	static const char run_id[] = "0123456789abcdef0123456789abcdef01234567";
 	static const struct {
-		int64_t code, pttl;
+		char code;
+		int64_t pttl;
 		const char *holder, *run_id;
 		enum vote vote;
 		usec left;
 	} cases[] = {
-		{1, 30000, "", run_id, VOTE_YES, 30 * USEC_SEC},
-		{1, 0, "", "", VOTE_YES, 0},
-		{0, 27001, "somebody", "", VOTE_FOREIGN, 27001 * USEC_MSEC},
-		{0, -1, "somebody", run_id, VOTE_FOREIGN, NEVER},
-		{0, -2, "", "", VOTE_FOREIGN, NEVER},
-		{0, INT64_MIN, "x", "", VOTE_FOREIGN, NEVER},
-		{0, INT64_MAX, "x", "", VOTE_FOREIGN, NEVER},
-		{0, INT64_C(1) << 53, "x", "", VOTE_FOREIGN, NEVER},
-		{0, DURATION_MAX / USEC_MSEC, "x", "", VOTE_FOREIGN, DURATION_MAX},
-		{0, DURATION_MAX / USEC_MSEC + 1, "x", "", VOTE_FOREIGN, NEVER},
-		{-1, 0, "", "", VOTE_GONE, 0},
-		{2, 50, "", run_id, VOTE_FOREIGN, 50 * USEC_MSEC},
+		{CODE_YES, 30000, "", run_id, VOTE_YES, 30 * USEC_SEC},
+		{CODE_YES, 0, "", "", VOTE_YES, 0},
+		{CODE_FOREIGN, 27001, "somebody", "", VOTE_FOREIGN, 27001 * USEC_MSEC},
+		{CODE_FOREIGN, -1, "somebody", run_id, VOTE_FOREIGN, NEVER},
+		{CODE_FOREIGN, -2, "", "", VOTE_FOREIGN, NEVER},
+		{CODE_FOREIGN, INT64_MIN, "x", "", VOTE_FOREIGN, NEVER},
+		{CODE_FOREIGN, INT64_MAX, "x", "", VOTE_FOREIGN, NEVER},
+		{CODE_FOREIGN, INT64_C(1) << 53, "x", "", VOTE_FOREIGN, NEVER},
+		{CODE_FOREIGN, DURATION_MAX / USEC_MSEC, "x", "", VOTE_FOREIGN, DURATION_MAX},
+		{CODE_FOREIGN, DURATION_MAX / USEC_MSEC + 1, "x", "", VOTE_FOREIGN, NEVER},
+		{CODE_GONE, 0, "", "", VOTE_GONE, 0},
+		{CODE_RESERVED, 50, "", run_id, VOTE_FOREIGN, 50 * USEC_MSEC},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -547,7 +556,7 @@ TEST(answer_good)
 		CHECK_TEXT(a.text, cases[i].holder);
 		CHECK_INT(a.text_len, strlen(cases[i].holder));
 		CHECK_TEXT(a.run_id, cases[i].run_id);
-		CHECK_INT(a.is_reserved, cases[i].code == 2);
+		CHECK_INT(a.is_reserved, cases[i].code == CODE_RESERVED);
 		CHECK_INT(a.waiters, 0);
 	}
 }
@@ -555,7 +564,7 @@ TEST(answer_good)
 /* Pushes confirm a subscription: a reply can only refuse it. */
 TEST(answer_to_subscribe)
 {
-	struct resp r = script_reply(1, 1, "", "");
+	struct resp r = script_reply(CODE_YES, 1, "", "");
 
 	CHECK_INT(reply_read(OP_SUBSCRIBE, &r).reason, REASON_GARBAGE);
 	r = (struct resp){.count = 0};
@@ -568,16 +577,28 @@ TEST(answer_to_subscribe)
 
 TEST(answer_keeps_a_holder_byte_for_byte)
 {
-	struct resp r = script_reply(0, 1, "", "");
+	static const char numbers[] = "F -9223372036854775808 65535 k16 o1000\n";
+	struct resp r = script_reply(CODE_FOREIGN, 1, "x", "");
+	struct resp_item *item = &r.item[0];
+	const char *holder = item->text + sizeof(numbers) - 1;
 	struct reply a;
 
-	memset(r.item[2].text, 'x', sizeof(r.item[2].text) - 1);
-	memcpy(r.item[2].text, "a\0b\xff", 4);
-	r.item[2].len = sizeof(r.item[2].text) - 1;
-	a = reply_read(OP_ACQUIRE, &r);
-	CHECK_INT(a.vote, VOTE_FOREIGN);
-	CHECK_INT(a.text_len, REPLY_TEXT_MAX - 1);
-	CHECK(memcmp(a.text, r.item[2].text, REPLY_TEXT_MAX) == 0);
+	memset(item->text, 'x', sizeof(item->text) - 1);
+	memcpy(item->text, numbers, sizeof(numbers) - 1);
+	memcpy(item->text + sizeof(numbers) - 1, "a\0b\xff\n", 5);
+	/* A longer text is cut. */
+	for (size_t len = REPLY_TEXT_MAX - 2; len < REPLY_TEXT_MAX + 2; len++) {
+		size_t kept = len < REPLY_TEXT_MAX ? len : REPLY_TEXT_MAX - 1;
+
+		item->len = sizeof(numbers) - 1 + len;
+		a = reply_read(OP_LOOK, &r);
+		CHECK_INT(a.vote, VOTE_FOREIGN);
+		CHECK_INT(a.pttl, NEVER);
+		CHECK_INT(a.waiters, 65535);
+		CHECK_INT(a.key, 15);
+		CHECK_INT(a.text_len, kept);
+		CHECK(memcmp(a.text, holder, kept) == 0 && a.text[kept] == '\0');
+	}
 }
 
 TEST(answer_errors)
@@ -788,64 +809,67 @@ static void expect_garbage(const struct resp *r, int line)
 
 TEST(answer_malformed)
 {
-	static const int64_t codes[] = {
-		8, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
-	static const enum resp_type types[] = {
-		RESP_NIL, RESP_INTEGER, RESP_STRING, RESP_STATUS, RESP_ERROR};
-	struct resp good = script_reply(1, 1, "", ""), r;
+	static const enum resp_type types[] = {RESP_NIL, RESP_INTEGER, RESP_STATUS};
+	static const char *const texts[] = {"", "Y", "Y ", "Y 1", "Y 1\n", "Y 1 ", "Y 1 0",
+		"Y 1 0 ", "Y 1 0 \n", "Y 1 0 k\n", "Y 1 0 k1", "Y 1 0 k1 \n", "Y 1 0  k1\n",
+		"Y 1 0k1\n", "Y\n", "Y  1 0\n", "Y 1  0\n", " Y 1 0\n", "YY 1 0\n", "Y +1 0\n",
+		"Y - 0\n", "Y 0x1 0\n", "Y 1e3 0\n", "Y 1.5 0\n", "Y 1 0 k=1\n", "Y 1 0 k1 k1\n",
+		"Y 1 0 i0 i0\n", "Y 1 0 i0k1\n", "Y 1 0 iredlock\n", "Y 1 0 `1\n", "Y 1 0 {1\n",
+		"Y 1 0 K1\n",
+		"Y 1 0 \xe9"
+		"1\n",
+		"Y 1 99999999999999999999\n", "Y 1 0 i0123456789abcdef0123456789abcdef012345678\n"};
+	struct resp good = script_reply(CODE_YES, 1, "", ""), r;
 
-	/* not an array */
+	/* of another type, or an array */
 	for (size_t i = 0; i < COUNT_OF(types); i++) {
-		r = (struct resp){.count = 1, .item[0] = {.type = types[i], .integer = 1}};
-		if (types[i] != RESP_ERROR)
-			EXPECT_GARBAGE(&r);
-		r.is_array = 1;
-		EXPECT_GARBAGE(&r);
-	}
-	r = good;
-	r.is_array = 0;
-	EXPECT_GARBAGE(&r);
-	/* too short; the number of an item without its value */
-	for (int n = 0; n < good.count; n++) {
 		r = good;
-		r.count = n;
+		r.item[0].type = types[i];
 		EXPECT_GARBAGE(&r);
 	}
 	r = good;
-	add_integer(&r, REPLY_KEY);
+	r.is_array = 1;
 	EXPECT_GARBAGE(&r);
-	/* no such item, none of this operation, and one twice */
-	for (int i = -1; i <= REPLY_ITEMS + 1; i++) {
-		bool is_known = i >= 0 && reply_items(OP_ACQUIRE) >> i & 1 && i != REPLY_RUN_ID;
+	r.count = 0;
+	EXPECT_GARBAGE(&r);
+	for (size_t i = 0; i < COUNT_OF(texts); i++) {
+		set_text(&r, texts[i]);
+		CHECK_TEXT(texts[i], r.item[0].text);
+		EXPECT_GARBAGE(&r);
+	}
+	/* no such item, and none of this operation */
+	for (int item = 'a'; item <= 'z'; item++) {
+		bool is_known = reply_items(OP_ACQUIRE) & REPLY_BIT(item);
 
 		r = good;
-		add_integer(&r, i);
-		add_integer(&r, 1);
+		set_number(&r, (char)item, 1);
 		CHECK_INT(
 			reply_read(OP_ACQUIRE, &r).reason, is_known ? REASON_NONE : REASON_GARBAGE);
-		add_integer(&r, i);
-		add_integer(&r, 1);
-		EXPECT_GARBAGE(&r);
 	}
-	r = good;
-	add_text(&r, RESP_STRING, "6");
-	add_integer(&r, 1);
-	EXPECT_GARBAGE(&r);
-	/* any item of another type */
-	set_number(&good, REPLY_KEY, 1);
-	for (int n = 0; n < good.count; n++)
-		for (size_t i = 0; i < COUNT_OF(types); i++) {
-			r = good;
-			r.item[n].type = types[i];
-			if (types[i] != good.item[n].type)
-				EXPECT_GARBAGE(&r);
+	/* no such code */
+	for (int code = 1; code < 256; code++)
+		if (!strchr("YFGRQSCUE", code)) {
+			r = script_reply((char)code, 1, "", "");
+			EXPECT_GARBAGE(&r);
 		}
-	for (size_t i = 0; i < COUNT_OF(codes); i++) {
-		r = script_reply(codes[i], 1, "", "");
-		EXPECT_GARBAGE(&r);
+}
+
+/* The release with which it goes counts its key as deleted. */
+TEST(answer_to_delete)
+{
+	struct resp r;
+
+	set_text(&r, "Y");
+	CHECK_INT(reply_read(OP_DELETE, &r).vote, VOTE_YES);
+	set_text(&r, "G");
+	CHECK_INT(reply_read(OP_DELETE, &r).vote, VOTE_GONE);
+	for (const char *const *text = (const char *const[]){"", "F", "YY", "Y 1 0\n", NULL}; *text;
+		text++) {
+		set_text(&r, *text);
+		CHECK_INT(reply_read(OP_DELETE, &r).reason, REASON_GARBAGE);
 	}
-	r = script_reply(1, 1, "", "0123456789abcdef0123456789abcdef012345678");
-	EXPECT_GARBAGE(&r);
+	r = (struct resp){.count = 1, .item[0] = {.type = RESP_INTEGER, .integer = 1}};
+	CHECK_INT(reply_read(OP_DELETE, &r).reason, REASON_GARBAGE);
 }
 
 TEST(answer_hides_secrets)
@@ -916,7 +940,7 @@ TEST(answer_to_scan)
 	CHECK_INT(a.text_len, 4);
 	CHECK_TEXT(a.run_id, "");
 	CHECK(a.is_cut);
-	set_number(&r, PAGE_IS_CUT, 0);
+	r.item[PAGE_IS_CUT - 1].integer = 0;
 	CHECK(!reply_read(OP_SCAN, &r).is_cut);
 	for (int n = 0; n < PAGE_ITEMS; n++) {
 		bad = r;

@@ -13,13 +13,13 @@
 -- take the keys of a node that knows this script, and not release them. Servers before Redis 7 do not tell.
 local may_run = redis.acl_check_cmd
 if may_run and not may_run('eval', '', 0) then
-	return answer(CODE_NO_EVAL, 0)
+	return answer(CODE_NO_EVAL, '0')
 end
 -- The client's AUTH may not be answered yet. If it failed, this is another user, who must be able to delete the keys.
 local unsure, db
 flags, unsure, db = match(flags, FLAGS_PATTERN)
 if unsure ~= '' and not (may_run and may_run('del', unpack(keys))) then
-	return answer(CODE_UNSURE, 0)
+	return answer(CODE_UNSURE, '0')
 end
 if db ~= '' then
 	call('SELECT', db)
@@ -30,7 +30,7 @@ end
 
 if plain == '' and flags == '' and not no_vote and is_quiet() then
 	call('SET', keys[1], token, 'PX', ttl)
-	return answer(CODE_YES, to_number(ttl))
+	return answer(CODE_YES, ttl)
 end
 
 -- A waiter that was woken: the key is reserved for it, and it has left the queue.
@@ -40,13 +40,13 @@ if plain == '' and flags == '' and not no_vote then
 	if id ~= '' and type(id) == 'string' and find(woken_by, id, 1, true) and not try('ZRANK', plain_queue, waiter) then
 		call('SET', keys[1], token, 'PX', ttl)
 		try('DEL', plain_reserved)
-		reply[REPLY_WAITERS] = to_number(try('EXISTS', plain_queue)) or 0
-		return answer(CODE_YES, to_number(ttl))
+		waiters = to_number(try('EXISTS', plain_queue)) or 0
+		return answer(CODE_YES, ttl)
 	end
 end
 
 if is_others(plain) then
-	reply[REPLY_WAITERS] = to_number(try('EXISTS', plain_queue)) or 0
+	waiters = to_number(try('EXISTS', plain_queue)) or 0
 	return refuse_plain(plain)
 end
 
@@ -70,7 +70,7 @@ if foreign then
 	return refuse(foreign)
 end
 if no_vote then
-	return no_vote
+	return no_vote.err and no_vote or answer(unpack(no_vote))
 end
 for i, key in ipairs(keys) do
 	if is_for_another(i) then
@@ -93,7 +93,7 @@ if has(FLAG_RECORD) then
 end
 local number = has(FLAG_NUMBER) and (gone and raise() or last_number()) or 0
 if broken then
-	return answer(CODE_COUNTER, 0, broken)
+	return answer(CODE_COUNTER, '0', broken)
 end
 if number > 0 then
 	note(REPLY_FENCE, number)
@@ -112,8 +112,7 @@ for i, key in ipairs(keys) do
 end
 record_limit(ttl, gone)
 report_waiters()
-answer(CODE_YES, to_number(ttl), record)
 if record ~= '' then
 	note(REPLY_SOONEST, record_age)
 end
-return reply
+return answer(CODE_YES, ttl, record)

@@ -3,7 +3,7 @@
 -- short, and includes no parts. Knows no readers.
 -- The argument is the part of the token's id after its first TOKEN_START_LEN characters. The pattern is that start: of a
 -- holder, or revoked.
--- Replies CODE_YES or CODE_GONE, as an integer; or the server's error if it cannot read a key.
+-- Replies CODE_YES or CODE_GONE, alone; or the server's error if it cannot read a key.
 
 local code = CODE_YES
 for _, key in ipairs(KEYS) do

@@ -33,4 +33,4 @@ for i, key in ipairs(keys) do
 		record_limit(ttl)
 	end
 end
-return loss() or answer(CODE_YES, to_number(ttl))
+return loss() or answer(CODE_YES, ttl)

@@ -12,7 +12,7 @@ local held_ids = ''
 if flags == '' and is_own(plain) and is_quiet() then
 	call('PEXPIRE', keys[1], ttl)
 	note(REPLY_RUN_ID, (ask_server()))
-	return answer(CODE_YES, to_number(ttl))
+	return answer(CODE_YES, ttl)
 end
 
 -- include parts/view.lua

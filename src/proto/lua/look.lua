@@ -22,7 +22,7 @@ if is_others(plain) or is_own(plain) then
 		note(REPLY_PARTIAL, 1)
 	end
 	note(REPLY_FENCE, last_number())
-	reply[REPLY_WAITERS] = to_number(try('EXISTS', plain_queue)) or 0
+	waiters = to_number(try('EXISTS', plain_queue)) or 0
 	note(REPLY_RANK, count_waiters(plain_queue))
 	return refuse_plain(plain)
 end
@@ -57,11 +57,11 @@ if not gone then
 	return answer_about(1, CODE_FOREIGN, left, value[1])
 end
 if no_vote then
-	return no_vote
+	return answer(unpack(no_vote))
 end
 for i = 1, #keys do
 	if is_for_another(i) then
 		return refuse_reserved(i)
 	end
 end
-return answer(CODE_GONE, 0)
+return answer(CODE_GONE, '0')

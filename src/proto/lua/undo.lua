@@ -8,11 +8,11 @@ local flags, held_ids, waiter = '', '', ''
 -- include parts/plain.lua
 
 if plain == '' then
-	return answer(CODE_GONE, 0)
+	return answer(CODE_GONE, '0')
 end
 if is_own(plain) and is_quiet() then
 	call('DEL', keys[1])
-	return answer(CODE_YES, 0)
+	return answer(CODE_YES, '0')
 end
 if is_others(plain) then
 	return refuse_plain(plain)
@@ -34,4 +34,4 @@ for i, key in ipairs(keys) do
 		pass_on(i, id)
 	end
 end
-return loss() or answer(CODE_YES, 0)
+return loss() or answer(CODE_YES, '0')

@@ -7,7 +7,7 @@
 -- different ones.
 local function add_other_slot()
 	if slot == '' or own_limit == LIMIT_UNKNOWN then
-		return reply
+		return
 	end
 	local own, soonest = to_number(sub(slot, 2)), -1
 	for n = 0, limit - 1 do
@@ -19,7 +19,7 @@ local function add_other_slot()
 			if not id or is_for_us(id) then
 				note(REPLY_SLOT, i)
 				note(REPLY_SOONEST, 0)
-				return reply
+				return
 			end
 			left = call('PTTL', reserved_key(key))
 		end
@@ -28,7 +28,6 @@ local function add_other_slot()
 		end
 	end
 	note(REPLY_SOONEST, soonest)
-	return reply
 end
 
 -- The reply "slots are held with another limit than the client's", with the holder of the first of them; nil:
@@ -46,12 +45,12 @@ end
 
 -- The reply "key i has another holder".
 local function refuse(i)
-	refusal(i)
-	return add_other_slot()
+	add_other_slot()
+	return refusal(i)
 end
 
 -- The reply "key i is free, or readers hold it, but another waiter is first".
 local function refuse_reserved(i)
-	answer_about(i, CODE_RESERVED, max(call('PTTL', readers[i] and keys[i] or reserved_key(keys[i])), 0), readers[i])
-	return add_other_slot()
+	add_other_slot()
+	return answer_about(i, CODE_RESERVED, max(call('PTTL', readers[i] and keys[i] or reserved_key(keys[i])), 0), readers[i])
 end

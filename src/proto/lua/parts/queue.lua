@@ -58,7 +58,7 @@ local function report_waiters()
 	for i = 1, #keys do
 		bits = bits + (has_waiters(i) and 2 ^ (i - 1) or 0)
 	end
-	reply[REPLY_WAITERS] = bits
+	waiters = bits
 end
 
 -- Returns the id of a key's reservation, or nothing. A reservation that does not expire within an hour

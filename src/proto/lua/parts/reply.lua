@@ -1,16 +1,16 @@
--- reply: the reply of a script: a code, a time in milliseconds, a text, and the bits of the keys that have
--- waiters; then the numbers and values of further items, where they differ from their defaults. Items have
--- names in proto/reply.h.
+-- reply: the reply of a script, a text: a code, a time in milliseconds and the bits of the keys that have waiters, with a
+-- space between them; then a space, the letter and the value of each further item that differs from its default; a
+-- line feed and a text. The items have names in proto/reply.h. A table would cost the server more than most commands do.
 
-local reply = {CODE_YES, 0, '', 0}
+local notes, waiters = '', '0'
 
+-- A number in full: Lua would shorten one with more than 14 digits.
 local function note(item, value)
-	reply[#reply + 1] = item
-	reply[#reply + 1] = value
+	notes = notes .. ' ' .. item .. (type(value) == 'number' and string.format('%.0f', value) or value)
 end
 
 -- The beginning of a long text is enough to name a holder.
 local function answer(code, ms, text)
-	reply[REPLY_CODE], reply[REPLY_PTTL], reply[REPLY_TEXT] = code, ms, text and sub(text, 1, 300) or ''
-	return reply
+	return code .. ' ' .. (type(ms) == 'number' and string.format('%.0f', ms) or ms) .. ' ' .. waiters .. notes .. '\n'
+		.. (text and sub(text, 1, 300) or '')
 end

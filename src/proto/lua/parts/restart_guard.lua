@@ -29,7 +29,7 @@
 -- include read.lua
 -- include reply.lua
 
--- The reply that says why the node has no vote; nil: the node has a vote.
+-- The code, time and text of the reply that says why the node has no vote, or an error; nil: the node has a vote.
 local no_vote
 repeat
 	-- An error leaves no text that the searches find.
@@ -66,7 +66,7 @@ repeat
 	end
 	local off = node_ms - client_ms
 	if max(off, -off) > SKEW_MAX_MS then
-		no_vote = answer(CODE_SKEWED, max(off, -off), off > 0 and 'ahead of' or 'behind')
+		no_vote = {CODE_SKEWED, max(off, -off), off > 0 and 'ahead of' or 'behind'}
 		break
 	end
 	-- Is it a server whose replication id tells of each start and each promotion?
@@ -101,6 +101,6 @@ repeat
 	end
 	local rest_ms = max(over - node_ms, over_there - client_ms)
 	if rest_ms > 0 then
-		no_vote = answer(CODE_QUARANTINE, rest_ms)
+		no_vote = {CODE_QUARANTINE, rest_ms}
 	end
 until true

@@ -75,5 +75,5 @@ end
 
 -- The reply if the client does not hold all keys; nil: it does.
 local function loss()
-	return foreign and refusal(foreign) or gone and answer_about(gone, CODE_GONE, 0)
+	return foreign and refusal(foreign) or gone and answer_about(gone, CODE_GONE, '0')
 end

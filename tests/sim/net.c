@@ -877,14 +877,16 @@ void net_serve(int index)
 	/* The script took its client out of the queue, in which the client may wait by now. */
 	world.lost_queue |= world.is_calm && !is_heard && m->op == OP_ACQUIRE && code == CODE_YES;
 	/* Or bytes that the parser rejects: then the connection is useless. */
-	if (spoils)
-		resp->count -= draw_percent(50) ? 1 : resp->count;
+	if (spoils && draw_percent(50))
+		resp->item[0].text[0] = '?';
+	else if (spoils)
+		resp->count = 0;
 	if (m->op == OP_JOIN && code)
 		trace("n%d puts c%d into its queue of %s, at %d", node, client, m->request.argv[3],
 			reply_read(OP_JOIN, resp).rank);
-	if (resp->is_array)
-		trace("n%d serves c%d%s: %d, %d ms%s", node, client, is_heard ? "" : " late",
-			(int)resp->item[0].integer, (int)resp->item[1].integer,
+	if (code)
+		trace("n%d serves c%d%s: %.*s%s", node, client, is_heard ? "" : " late",
+			(int)strcspn(resp->item[0].text, "\n"), resp->item[0].text,
 			spoils ? ", and says garbage" : "");
 	else
 		trace("n%d %s c%d", node, m->op == OP_SUBSCRIBE ? "subscribes" : "refuses", client);

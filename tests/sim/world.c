@@ -1087,40 +1087,6 @@ static bool is_silent(const struct wire *w)
 	return w->is_deaf || w->back_at > late || w->serve_at > late || w->held_until > late;
 }
 
-/* The node wakes the waiter in vain. */
-static bool is_deaf(const struct sim_node *n, const char *waiter)
-{
-	for (int i = 0; i < n->subscribers; i++) {
-		const struct sim_subscriber *s = &n->subscriber[i];
-		const struct wire *w = &world.wire[s->client][s->node];
-		const struct client *c = world.client[s->client];
-
-		if (strcmp(s->waiter, waiter) == 0 && w->id == s->wire && !w->is_broken &&
-			!is_silent(w) && !c->crashed && !c->done && c->paused_until <= world.now)
-			return false;
-	}
-	return true;
-}
-
-/* Waiters in a queue that cannot be woken. */
-static int count_deaf(void)
-{
-	int most = 0;
-
-	for (int i = 0; i < world.nodes; i++) {
-		int count = 0;
-
-		for (int queue = 0; queue < SIM_QUEUES; queue++) {
-			const struct sim_node *n = &world.node[i];
-
-			for (int j = 0; j < node_waiters(n, queue); j++)
-				count += is_deaf(n, node_waiter(n, queue, j));
-		}
-		most = count > most ? count : most;
-	}
-	return most;
-}
-
 /* The node has a vote for this client now. */
 static bool is_usable(const struct client *c, int i)
 {
@@ -1158,6 +1124,41 @@ static bool are_free(const struct client *c, unsigned places)
 			 !node_has_other_limit(n, c->policy.limit);
 	}
 	return nodes > c->policy.nodes / 2;
+}
+
+/* The node wakes the waiter in vain: it cannot ask, or it wants another key, too, that is held. */
+static bool is_deaf(const struct sim_node *n, const char *waiter)
+{
+	for (int i = 0; i < n->subscribers; i++) {
+		const struct sim_subscriber *s = &n->subscriber[i];
+		const struct wire *w = &world.wire[s->client][s->node];
+		const struct client *c = world.client[s->client];
+
+		if (strcmp(s->waiter, waiter) == 0 && w->id == s->wire && !w->is_broken &&
+			!is_silent(w) && !c->crashed && !c->done && c->paused_until <= world.now &&
+			(world.limit > 1 || !(c->keys & (c->keys - 1)) || are_free(c, c->keys)))
+			return false;
+	}
+	return true;
+}
+
+/* Waiters in a queue that cannot be woken. */
+static int count_deaf(void)
+{
+	int most = 0;
+
+	for (int i = 0; i < world.nodes; i++) {
+		int count = 0;
+
+		for (int queue = 0; queue < SIM_QUEUES; queue++) {
+			const struct sim_node *n = &world.node[i];
+
+			for (int j = 0; j < node_waiters(n, queue); j++)
+				count += is_deaf(n, node_waiter(n, queue, j));
+		}
+		most = count > most ? count : most;
+	}
+	return most;
 }
 
 /* The client waits for a lock that is free. If its connection to the queue node is dead without

@@ -181,7 +181,7 @@ static void put_call(FILE *to, const struct command_row *row)
 	const char *word = row->operands;
 	bool is_inner = false;
 
-	fprintf(to, ".Nm\n.Cm %s\n", row->name);
+	fprintf(to, ".Nm redlock\n.Cm %s\n", row->name);
 	for (size_t len; *word; word += len, word += strspn(word, " ]")) {
 		bool opens = *word == '[';
 
@@ -249,7 +249,7 @@ static void put_names(struct page *p, enum option_group group, const bool wanted
 
 static void put_groups(struct page *p, const bool wanted[])
 {
-	fputs(".Pp\n.Bl -tag -width \"Output and settings\" -compact\n", p->to);
+	fputs(".Bl -tag -width \"Output and settings\" -compact\n", p->to);
 	for (int group = 0; group < GROUP_COUNT; group++)
 		put_names(p, (enum option_group)group, wanted);
 	fputs(".El\n", p->to);

@@ -60,14 +60,14 @@ runs() {
 	done
 	cat "$T/words"
 	[ ! -s "$T/words" ]
-	[ "$(ls "$PAGES")" = $'redlock-config.5\nredlock.1\nredlock.7' ]
+	[ "$(ls "$PAGES")" = $'redlock-config.5\nredlock-options.5\nredlock-scripting.7\nredlock.1\nredlock.7' ]
 }
 
 @test "make html: the pages as HTML, with their pictures, and no link leads nowhere" {
 	local page target
 	run -0 make -s -C "$BATS_TEST_DIRNAME/../.." html B="$T/build"
 	cd "$T/build/html"
-	[ "$(ls *.html)" = $'redlock-config.5.html\nredlock.1.html\nredlock.7.html' ]
+	[ "$(ls *.html)" = $'redlock-config.5.html\nredlock-options.5.html\nredlock-scripting.7.html\nredlock.1.html\nredlock.7.html' ]
 	grep -q '<img src="terminal.svg"' redlock.1.html
 	grep -q '<img src="timeline.svg"' redlock.7.html
 	for page in *.html; do
@@ -114,17 +114,17 @@ runs() {
 	redlock help | sed -nE 's/^  ([a-z]+)  .*/\1/p' > "$T/commands"
 	[ "$(wc -l < "$T/commands")" -ge 14 ]
 	while read -r name; do
-		grep -qx "\.Ss redlock $name" "$PAGES/redlock.1" || echo "no section: $name"
-		grep -q "BEGIN GENERATED man-command $name\$" "$PAGES/redlock.1" || echo "no call: $name"
+		[ "$(cat "$PAGES"/redlock.1 "$PAGES"/redlock-scripting.7 | grep -A 1 -x "\.Ss redlock $name" | tail -n 1)" = '.\" BEGIN GENERATED man-command '"$name" ] ||
+			echo "no section with its call: $name"
 		redlock help "$name" | grep -q '^  .*--' || continue
-		grep -q "BEGIN GENERATED man-names $name\$" "$PAGES/redlock.1" || echo "no options: $name"
+		grep -q "BEGIN GENERATED man-names $name\$" "$PAGES/redlock-options.5" || echo "no options: $name"
 	done < "$T/commands" > "$T/missing"
 	cat "$T/missing"
 	[ ! -s "$T/missing" ]
 }
 
 @test "the page has all that --help has of a subcommand, and the other way round" {
-	as_shown redlock.1 > "$T/page"
+	as_shown redlock-options.5 > "$T/page"
 	for name in run hold doctor gate; do
 		redlock help "$name" --all | grep -oE '^  (-.,|   ) --[a-z-]+' | grep -oE -- '--[a-z-]+' | sort > "$T/help"
 		{
@@ -153,7 +153,7 @@ runs() {
 }
 
 @test "each option has one entry, with all its subcommands" {
-	as_shown redlock.1 | sed -n '/^\.\\" BEGIN GENERATED man-options/,/END GENERATED/p' > "$T/options"
+	as_shown redlock-options.5 | sed -n '/^\.\\" BEGIN GENERATED man-options/,/END GENERATED/p' > "$T/options"
 	sed -nE 's/^\.It (Fl . , )?Fl (-[a-z-]+).*/\2/p' "$T/options" | sort > "$T/entries"
 	[ "$(wc -l < "$T/entries")" -ge 50 ]
 	[ "$(uniq -d "$T/entries")" = "" ]
@@ -162,9 +162,9 @@ runs() {
 	is_like "$(cat "$T/entry")" '*Commands: .Cm run , .Cm acquire , .Cm hold , .Cm gate , .Cm config .*For .Cm gate .Fl -fence Ar N :*'
 }
 
-# named FROM TO N: the words of stdin, N or more, are in that part of redlock(1).
+# named FROM TO N: the words of stdin, N or more, are in that part of redlock-scripting(7).
 named() {
-	as_shown redlock.1 | sed -n "/^\.S[sh] $1/,/^\.S[sh] $2/p" > "$T/page"
+	as_shown redlock-scripting.7 | sed -n "/^\.S[sh] $1/,/^\.S[sh] $2/p" > "$T/page"
 	sort -u > "$T/names"
 	while read -r name; do
 		grep -qE "(^|[^a-z_-])$name([^a-z_-]|\$)" "$T/page" || echo "$name"
@@ -184,13 +184,13 @@ named() {
 			interrupted failed done acquired extended held too-short expired foreign unknown released free \
 			removed ended revoked taken-back no-expiry minority reserved no-lock changed-hands incomplete \
 			locks-unknown not-confirmed sound warnings errors admitted
-	} | named RECORDS DIAG 75
+	} | named RECORDS FILES 75
 }
 
 @test "every finding of doctor is named" {
 	grep -ohE 'SEVERITY_[A-Z]+,\s*"[a-z-]+"|\{"[a-z-]+", (true|false)' \
 		"$BATS_TEST_DIRNAME"/../../src/report/*.c | grep -oE '"[a-z-]+"' | tr -d '"' |
-		named 'redlock doctor' 'redlock config' 30
+		named 'Findings of doctor' Messages 30
 }
 
 @test "the rights that a user needs are those of doctor --acl and docs/nodes.md" {

@@ -598,7 +598,7 @@ takes_json() { redlock help "$1" --all 2> "$T/err" | grep -q -e --json; }
 		takes_json "$word" && echo "$word"
 	done | sort > want
 	jq -r .command documents | sort -u | diff want -
-	grep -oE '[a-z0-9_]+_(ms|us)\b' "$BATS_TEST_DIRNAME/../../man/redlock.1" | sort -u > want
+	grep -oE '[a-z0-9_]+_(ms|us)\b' "$BATS_TEST_DIRNAME/../../man/redlock-scripting.7" | sort -u > want
 	jq -r '.. | objects | to_entries[] | select(.key | test("_(ms|us)$")) |
 		select(.value | type | IN("number", "null")).key' documents | sort -u | diff want -
 }

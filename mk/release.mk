@@ -6,11 +6,11 @@
 pictures: $(B)/redlock ## the pictures of README.md
 	$(Q)scripts/pictures $(B)/redlock docs/pictures
 
-# The manual pages as HTML, with the pictures, in build/html. References to other pages lead to Debian's.
+# The manual pages as HTML, with the pictures, in build/html, without the pages that include others. References to other pages lead to Debian's.
 HTML_STYLE = body { max-width: 52em; margin: 1em auto; padding: 0 1em; font-family: sans-serif } img { max-width: 100% }
 html: ## the manual pages as HTML, in build/html
 	$(Q)rm -rf $(B)/html && mkdir -p $(B)/html && cp docs/pictures/*.svg $(B)/html
-	$(Q)set -e; cd man; for page in *.[1-9]; do \
+	$(Q)set -e; cd man; for page in $$(grep -L '^\.so' *.[1-9]); do \
 		mandoc -T html -O 'toc,man=%N.%S.html;https://manpages.debian.org/%N.%S' $$page > $(abspath $(B))/html/$$page.html; \
 	done
 	$(Q)sed -i -e 's|</head>|<style>$(HTML_STYLE)</style></head>|' \

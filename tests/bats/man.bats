@@ -12,6 +12,9 @@ setup() {
 }
 teardown() { nodes_stop; }
 
+# pages: the files of the pages, without those that include others (redlockall.1, redlock-run.1).
+pages() { grep -L '^\.so' "$PAGES"/*; }
+
 # as_shown PAGE: without mdoc's markup.
 as_shown() {
 	sed 's/\\-/-/g; s/\\(aq/'"'"'/g; s/\\(ti/~/g; s/\\&//g; s/\\e/\\/g' "$PAGES/$1"
@@ -20,7 +23,7 @@ as_shown() {
 # examples: the code blocks under EXAMPLES, as PAGE.N.
 examples() {
 	local page
-	for page in "$PAGES"/*; do
+	for page in $(pages); do
 		page=${page##*/}
 		as_shown "$page" | awk -v to="$T/example.$page" '
 			/^\.Sh / { on = $0 == ".Sh EXAMPLES" }
@@ -51,7 +54,7 @@ runs() {
 
 @test "no page makes mandoc or groff complain" {
 	local page
-	for page in "$PAGES"/*; do
+	for page in $(pages); do
 		# other installed packages do not matter
 		mandoc -T lint "$page" 2>&1 | grep -vE ' (referenced manual not found|outdated mandoc.db)' >> "$T/words" || true
 		# (an address may be too long for its line to be filled)
@@ -60,7 +63,7 @@ runs() {
 	done
 	cat "$T/words"
 	[ ! -s "$T/words" ]
-	[ "$(ls "$PAGES")" = $'redlock-config.5\nredlock-options.5\nredlock-scripting.7\nredlock.1\nredlock.7' ]
+	[ "$(pages | sed 's:.*/::')" = $'redlock-config.5\nredlock-options.5\nredlock-scripting.7\nredlock.1\nredlock.7' ]
 }
 
 @test "make html: the pages as HTML, with their pictures, and no link leads nowhere" {
@@ -83,10 +86,29 @@ runs() {
 	grep -q 'href="redlock.7.html"' redlock.1.html
 }
 
+@test "man redlock-run shows redlock(1), and man redlockall all pages" {
+	local page
+	run -0 make -s -C "$BATS_TEST_DIRNAME/../.." install B="$(realpath "$REDLOCK_BUILD")" DESTDIR="$T/to" PREFIX=/usr
+	cd "$T/to/usr/share/man"
+	shown() { mandoc -T utf8 "man${1##*.}/$1" | col -b | sed '1d; $d'; }
+	shown redlock.1 > "$T/one"
+	[ "$(wc -l < "$T/one")" -gt 200 ]
+	for name in run acquire doctor version; do shown "redlock-$name.1" | diff "$T/one" -; done
+	# each page is a part of it, line by line
+	shown redlockall.1 > "$T/all"
+	for page in $(pages); do
+		python3 - "$T/all" <(shown "${page##*/}") <<- 'END'
+			import sys
+			all, page = (open(f).read().strip("\n") for f in sys.argv[1:])
+			assert page in all, page[:100]
+		END
+	done
+}
+
 @test "pages refer to existing pages and sections" {
 	sed -n 's/^\.\(Pq \)\{0,1\}Xr \([a-z-]*\) \([0-9]\).*/\2.\3/p' "$PAGES"/* | sort -u > "$T/wanted"
-	diff "$T/wanted" <({ ls "$PAGES" && printf '%s\n' cron.8 flock.1 flock.2 ps.1 redis-cli.1 redis-server.1 sudo.8 syslog.3 timeout.1; } | sort)
-	for page in "$PAGES"/*; do
+	diff "$T/wanted" <({ pages | sed 's:.*/::' && printf '%s\n' cron.8 flock.1 flock.2 ps.1 redis-cli.1 redis-server.1 sudo.8 syslog.3 timeout.1; } | sort)
+	for page in $(pages); do
 		sed -n 's/^\.\(Pq \)\{0,1\}Sx \([A-Z ]*[A-Z]\).*/\2/p' "$page" | while read -r section; do
 			grep -qx "\.Sh $section" "$page" || echo "$page: no section '$section'"
 		done
@@ -97,7 +119,7 @@ runs() {
 
 @test "output can be copied: no terminal gets typographic hyphens and quotes" {
 	local page
-	for page in "$PAGES"/*; do
+	for page in $(pages); do
 		awk '/^\.Ed/ { inside = 0 }
 			inside || /^\.(It |Pq |Op )?(Fl|Li) / {
 				text = $0
@@ -142,7 +164,7 @@ runs() {
 }
 
 @test "each option that a page names is an option" {
-	for page in "$PAGES"/*; do as_shown "${page##*/}"; done | grep -oE 'Fl -[a-z-]+( , -[a-z-]+)*' | grep -oE -- '-[a-z-]+' |
+	for page in $(pages); do as_shown "${page##*/}"; done | grep -oE 'Fl -[a-z-]+( , -[a-z-]+)*' | grep -oE -- '-[a-z-]+' |
 		sort -u > "$T/named"
 	[ "$(wc -l < "$T/named")" -ge 50 ]
 	while read -r name; do

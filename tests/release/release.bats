@@ -50,8 +50,26 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 ./usr/share/doc/redlock/examples/compose.yaml
 ./usr/share/doc/redlock/examples/redlock-node@.service
 ./usr/share/fish/vendor_completions.d/redlock.fish
+./usr/share/man/man1/redlock-acquire.1.gz
+./usr/share/man/man1/redlock-break.1.gz
+./usr/share/man/man1/redlock-check.1.gz
+./usr/share/man/man1/redlock-completion.1.gz
+./usr/share/man/man1/redlock-doctor.1.gz
+./usr/share/man/man1/redlock-extend.1.gz
+./usr/share/man/man1/redlock-gate.1.gz
+./usr/share/man/man1/redlock-help.1.gz
+./usr/share/man/man1/redlock-hold.1.gz
+./usr/share/man/man1/redlock-release.1.gz
+./usr/share/man/man1/redlock-run.1.gz
+./usr/share/man/man1/redlock-sandbox.1.gz
+./usr/share/man/man1/redlock-status.1.gz
+./usr/share/man/man1/redlock-version.1.gz
+./usr/share/man/man1/redlock-wait.1.gz
 ./usr/share/man/man1/redlock.1.gz
+./usr/share/man/man1/redlockall.1.gz
 ./usr/share/man/man5/redlock-config.5.gz
+./usr/share/man/man5/redlock-options.5.gz
+./usr/share/man/man7/redlock-scripting.7.gz
 ./usr/share/man/man7/redlock.7.gz
 ./usr/share/zsh/vendor-completions/_redlock" ]
 		is_like "$(dpkg-deb -f "$package" Depends)" 'libc6 (>= 2.3[0-9])'

@@ -24,19 +24,25 @@ html: ## the manual pages as HTML, in build/html
 dist: ## the source archive
 	$(Q)packaging/dist $(B)
 
-# All files of a release, in build/release: the source archive, packages and static programs for amd64 and arm64,
-# SHA256SUMS. docs/packaging.md names the required packages.
-release: ## all files of a release, in build/release
-	$(Q)packaging/release $(B)/release
+# A Debian package for this host's architecture.
+deb: ## a Debian package, in build/release
+	$(Q)packaging/release --deb $(B)/release
+
+# All files of a release, in build/release: the source archive, a package and a static program for each of ARCH (by default
+# this host's architecture), SHA256SUMS. docs/packaging.md names the required packages.
+ARCH =
+release: ## all files of a release, in build/release; ARCH='amd64 arm64'
+	$(Q)packaging/release $(B)/release $(ARCH)
 
 # Builds the release a second time from its own archive and compares the bytes; then lintian, the packages' contents,
 # and the static programs without other files. Needs Debian's lintian and qemu-user as well.
+check-release: ARCH = amd64 arm64
 check-release: release check-built ## build the release twice and compare; lintian; contents
-	$(Q)BATS_TEST_TIMEOUT=3600 RELEASE="$(abspath $(B)/release)" tests/run $(B) tests/release/release.bats
+	$(Q)BATS_TEST_TIMEOUT=3600 RELEASE="$(abspath $(B)/release)" ARCH="$(ARCH)" tests/run $(B) tests/release/release.bats
 
 # README's commands in fresh minimal systems of Debian 12 and 13 (DEBIAN=13: one), by debootstrap, as root: an hour.
 # ONLY=Install: the package installed, upgraded and removed.
 pristine: ## README's commands in fresh systems (root, an hour); DEBIAN=13
 	$(Q)tests/pristine/run $(DEBIAN)
 
-.PHONY: pictures html dist release check-release pristine
+.PHONY: pictures html dist deb release check-release pristine

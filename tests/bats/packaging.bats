@@ -379,9 +379,46 @@ logged() {
 
 @test "release: a missing folder, and an unknown architecture" {
 	run -2 "$PACKAGING/release"
-	[ "$output" = "packaging/release: usage: packaging/release FOLDER [ARCH...]" ]
+	[ "$output" = "packaging/release: usage: packaging/release [--deb] FOLDER [ARCH...]" ]
 	run -2 "$PACKAGING/release" "$T/out" riscv64
 	[ "$output" = "packaging/release: an architecture is amd64 or arm64, not 'riscv64'" ]
+}
+
+# built_by_stubs: tools that have the libraries of this host's architecture alone, and build nothing.
+built_by_stubs() {
+	local native
+	native=$(dpkg --print-architecture)
+	printf '#!/bin/sh\n[ "$1" != -s ] || case $2 in *:%s) exit 0 ;; *) exit 1 ;; esac\nexec %s "$@"\n' "$native" "$(type -P dpkg)" > "$T/bin/dpkg"
+	printf '#!/bin/sh\nexit 0\n' > "$T/bin/dh"
+	printf '#!/bin/sh\necho "$*" >> %q\necho package > ../redlock_%s_%s.deb\n' "$T/options" "$1" "$native" > "$T/bin/dpkg-buildpackage"
+	printf '#!/bin/sh\nmkdir build && cp %q build/redlock\n' "$(realpath "$REDLOCK_BUILD/redlock")" > "$T/bin/make"
+	chmod +x "$T/bin/"*
+	rm -f "$T/options"
+}
+
+@test "release: without an architecture, it is this host's, and no other's packages are asked for" {
+	type -P dpkg-architecture > "$T/tool" || skip "no dpkg-dev"
+	[ -r /etc/ssl/certs/ca-certificates.crt ] || skip "no ca-certificates"
+	native=$(dpkg --print-architecture)
+	version=$(sed -n 's/#define REDLOCK_VERSION "\(.*\)"/\1/p' "$PACKAGING/../src/base/version.h")
+	built_by_stubs "$version"
+	run -0 "$PACKAGING/release" --deb "$T/deb"
+	[ "$(ls "$T/deb")" = "redlock_${version}_$native.deb" ]
+	[ "$(cat "$T/options")" = "--build=binary --no-sign --host-arch $native" ]
+	run -0 "$PACKAGING/release" "$T/all"
+	[ "$(ls "$T/all" | LC_ALL=C sort)" = "$(printf '%s\n' SHA256SUMS ca-certificates.crt "redlock-$version-linux-$native" "redlock-$version.tar.gz" "redlock_${version}_$native.deb")" ]
+	other=arm64
+	[ "$native" != arm64 ] || other=amd64
+	run -2 "$PACKAGING/release" "$T/other" $other
+	[[ "$output" == "packaging/release: $other: install libhiredis-dev:$other libssl-dev:$other"* ]]
+}
+
+@test "make deb and make release are for this host's architecture, and check-release for two" {
+	planned() { make -s -C "$PACKAGING/.." -n "$@" | grep -o 'packaging/release .*' | sed 's:[^ ]*/*build/release:build/release:'; }
+	[ "$(planned deb)" = "packaging/release --deb build/release" ]
+	[ "$(planned release)" = "packaging/release build/release " ]
+	[ "$(planned release ARCH='amd64 arm64')" = "packaging/release build/release amd64 arm64" ]
+	[ "$(planned check-release | head -n 1)" = "packaging/release build/release amd64 arm64" ]
 }
 
 # has_the_settings [COMMAND...]: a server that is started so is a node in which doctor finds nothing.

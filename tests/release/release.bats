@@ -1,4 +1,4 @@
-# The files of a release, in the folder $RELEASE: make check-release.
+# The files of a release, in the folder $RELEASE, for the architectures in $ARCH: make check-release.
 
 load ../bats/nodes
 
@@ -15,7 +15,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 	cd "$RELEASE"
 	sha256sum --check --strict SHA256SUMS
 	[ "$(sed 's/.*  //' SHA256SUMS | sort; echo SHA256SUMS)" = "$(LC_ALL=C ls | grep -vx SHA256SUMS; echo SHA256SUMS)" ]
-	for arch in amd64 arm64; do [ -s "redlock_${version}_$arch.deb" ] && [ -x "redlock-$version-linux-$arch" ]; done
+	for arch in $ARCH; do [ -s "redlock_${version}_$arch.deb" ] && [ -x "redlock-$version-linux-$arch" ]; done
 }
 
 @test "the archive makes the same bytes again: later, in another folder, with another umask, zone, locale and environment" {
@@ -27,7 +27,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 		umask 077
 		cd "$again"
 		env HOME="$T/home" USER=nobody TZ=Asia/Tokyo LC_ALL=C.UTF-8 LANGUAGE=de CFLAGS=-O0 CPPFLAGS=-DNDEBUG LDFLAGS=-s \
-			MAKEFLAGS=B=elsewhere DEB_BUILD_OPTIONS=noopt SOURCE_DATE_EPOCH= packaging/release "$T/out"
+			MAKEFLAGS=B=elsewhere DEB_BUILD_OPTIONS=noopt SOURCE_DATE_EPOCH= packaging/release "$T/out" $ARCH
 	)
 	for file in "$RELEASE"/*; do cmp "$file" "$T/out/${file##*/}"; done
 }
@@ -39,7 +39,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 }
 
 @test "a package has the program, its pages and its completions, and depends on the C library alone" {
-	for arch in amd64 arm64; do
+	for arch in $ARCH; do
 		package=$RELEASE/redlock_${version}_$arch.deb
 		[ "$(dpkg-deb --fsys-tarfile "$package" | tar -t | grep -v '/$' | LC_ALL=C sort)" = "./usr/bin/redlock
 ./usr/share/bash-completion/completions/redlock
@@ -107,7 +107,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 
 @test "the static programs need no other file, and take a lock; that of the other processor by qemu-user" {
 	nodes_start 3
-	for arch in amd64 arm64; do
+	for arch in $ARCH; do
 		program=$RELEASE/redlock-$version-linux-$arch
 		readelf -ldW "$program" > "$T/elf"
 		not grep -E 'INTERP|NEEDED' "$T/elf"

@@ -22,6 +22,8 @@ static const struct part {
 } parts[] = {
 	{"man-synopsis", man_synopsis},
 	{"man-command", man_command},
+	{"man-scripts", man_scripts},
+	{"man-usual", man_usual},
 	{"man-common", man_common},
 	{"man-names", man_names},
 	{"man-options", man_options},

@@ -216,6 +216,22 @@ bool man_command(FILE *to, const char *word)
 	return true;
 }
 
+bool man_scripts(FILE *to, const char *word)
+{
+	struct page p = {.to = to};
+
+	fputs(".Bl -tag -width acquire -compact\n", to);
+	for (int i = 0; i < command_rows_count; i++) {
+		if (command_rows[i].group != COMMANDS_SCRIPT)
+			continue;
+		fprintf(to, ".It Cm %s\n", command_rows[i].name);
+		put_sentence(&p, "", command_rows[i].summary, NULL);
+		end_line(&p);
+	}
+	fputs(".El\n", to);
+	return *word == '\0';
+}
+
 /* ---- options ---- */
 
 static bool is_on_line(const struct option_row *row)
@@ -309,6 +325,32 @@ static void put_default(struct page *p, const struct option_row *row)
 {
 	if (row->initial)
 		put_sentence(p, "Default: ", row->initial, NULL);
+}
+
+bool man_usual(FILE *to, const char *word)
+{
+	const struct command_row *command = command_find(word);
+	struct page p = {.to = to};
+	char text[400];
+
+	if (!command)
+		return false;
+	fputs(".Bl -tag -width Ds -compact\n", to);
+	for (const char *name = command->common; *name; name += strspn(name, " ")) {
+		size_t len = strcspn(name, " ");
+		const struct option_row *row;
+
+		snprintf(text, sizeof(text), "%.*s", (int)len, name);
+		row = option_find(command->id, text);
+		put_option_tag(to, row);
+		snprintf(text, sizeof(text), "%.*s", (int)strcspn(row->help, ";"), row->help);
+		put_sentence(&p, "", text, row->value);
+		put_default(&p, row);
+		end_line(&p);
+		name += len;
+	}
+	fputs(".El\n", to);
+	return true;
 }
 
 /* ---- entries: the rows with one name are one entry ---- */

@@ -18,6 +18,12 @@ bool man_synopsis(FILE *to, const char *word);
 /* Synopsis and summary of the command `word`. */
 bool man_command(FILE *to, const char *word);
 
+/* The commands for scripts, with their summaries; no word. */
+bool man_scripts(FILE *to, const char *word);
+
+/* The options that the help of the command `word` shows without --all. */
+bool man_usual(FILE *to, const char *word);
+
 /* The names of the options that nearly all commands have, by group; no word. */
 bool man_common(FILE *to, const char *word);
 

@@ -175,7 +175,6 @@ sample() {
 @test "README.md: each command under Use is run as it is printed" {
 	stubs_start
 	(cd "$T/bin" && stub make deploy && stub pg_dump db)
-	stub job.sh nightly
 	stub settle.sh accounts invoices
 	stub encode.sh
 	stub report.sh data
@@ -185,11 +184,33 @@ sample() {
 	awk '/^## / { on = $0 == "## Use" } on && /^    redlock / && !/ sandbox / { print substr($0, 5) }' \
 		"$DOCS/../README.md" > "$T/commands"
 	[ "$(wc -l < "$T/commands")" -eq 11 ]
+	[ "$(grep -c '^redlock status nightly ' "$T/commands")" = 1 ]
 	run -0 sh -e "$T/commands"
-	was_done "make held" "make done" "make held" "make done" "job.sh held" "job.sh done" "pg_dump held" "pg_dump done" \
+	was_done "make held" "make done" "make held" "make done" "pg_dump held" "pg_dump done" \
 		"settle.sh held held" "settle.sh done" "encode.sh" "encode.sh done" "report.sh held" "report.sh done" \
 		"sync.sh held" "sync.sh done" "ci.sh held" "ci.sh done"
 	[ -s app.gz ]
+}
+
+@test "README.md: the line for cron is the recipe's; a failure prints a line; and status says whether the job ran" {
+	local line
+	stubs_start
+	line=$(grep -E '^    [0-9*]+ [0-9*]+ \* \* \*  redlock ' "$DOCS/../README.md")
+	[ "$(wc -l <<< "$line")" = 1 ]
+	grep -qxF -- "$line" "$DOCS/recipes.md"
+	printf '%s\n' "${line#*\*  }" > "$T/line"
+	stub nightly.sh nightly
+	run -0 sh "$T/line"
+	[ "$output" = "" ]
+	was_done "nightly.sh held" "nightly.sh done"
+	run -0 sh -c "$(grep -o '^    redlock status nightly' "$DOCS/../README.md")"
+	is_like "$output" "*nightly*@$(hostname)*"
+	redlock break -k nightly -y
+	printf '#!/bin/sh\nexit 3\n' > nightly.sh
+	run -0 sh "$T/line"
+	[ "$output" = "nightly: status 3" ]
+	run -0 redlock status nightly
+	is_like "$output" '*nightly*status 3*'
 }
 
 @test "docs/nodes.md: the lists of all hosts are compared" {

@@ -313,6 +313,14 @@ named() {
 	free_everywhere deploy
 
 	: > "$T/done"
+	stub dump.sh db
+	example 'token=$(redlock acquire -k deploy --ttl 10m) || exit'
+	runs 0
+	was_done "deploy.sh held" "deploy.sh done" "dump.sh held" "dump.sh done"
+	free_everywhere deploy
+	free_everywhere db
+
+	: > "$T/done"
 	example 'eval "$(redlock acquire -k deploy --format env)" || exit'
 	runs 0
 	was_done "deploy.sh held" "deploy.sh done"

@@ -50,6 +50,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 ./usr/share/doc/redlock/examples/compose.yaml
 ./usr/share/doc/redlock/examples/redlock-node@.service
 ./usr/share/fish/vendor_completions.d/redlock.fish
+./usr/share/lintian/overrides/redlock
 ./usr/share/man/man1/redlock-acquire.1.gz
 ./usr/share/man/man1/redlock-break.1.gz
 ./usr/share/man/man1/redlock-check.1.gz

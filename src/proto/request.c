@@ -101,14 +101,12 @@ static const struct {
 	} arguments[ARGUMENTS_MAX];
 } scripts[OP_COUNT] = {
 #define WORD(name) {ARG_##name, false},
-#define PLAIN(name) {ARG_##name, true},
-#define EARLY(name) {ARG_##name, true},
+#define FIRST(name) {ARG_##name, true},
 #define REST(name) {ARG_##name, true},
 #define SCRIPT(name, words, file, flags, arguments, ...) [OP_##name] = {flags, {arguments}},
 #include "lock/operations.def"
 #undef WORD
-#undef PLAIN
-#undef EARLY
+#undef FIRST
 #undef REST
 };
 

@@ -19,6 +19,9 @@
 /* The key with a node's mark of the restart guard. No known library's key format makes this name:
  * "redlock:node" would be the lock "node" of a library that writes "redlock:%s". */
 #define GUARD_KEY "{redlock}:node"
+/* Before the id of the history in a mark: the quarantine may last, or it was over once. */
+#define GUARD_LASTS '0'
+#define GUARD_OVER '1'
 
 /* A short text for messages, such as "cannot be reached", without the detail. */
 const char *reason_words(enum reason reason);

@@ -116,25 +116,24 @@ answers_with() {
 	[ "$got" = "local a=ARGV[1]return(function()local b=a+1 return(function()return a+b end)()end)()" ] || { echo "$got" && false; }
 }
 
-@test "embed-lua: arguments are words, and parts of the last word that are read when one of the first differs" {
-	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) PLAIN(flags) PLAIN(slots) REST(held_ids), NONE)' \
-		'ARGUMENT(token, "")' 'ARGUMENT(flags, "")' 'ARGUMENT(slots, "0")' 'ARGUMENT(held_ids, "")' > "$T/operations.def"
-	script "local sub, match = string.sub, string.match" "-- arguments" "local head = flags .. slots" "-- rest" \
-		"return {token, head, flags, slots, held_ids}"
+@test "embed-lua: arguments are words, and parts of the last word, of which the last ones are read behind '-- rest'" {
+	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) FIRST(flags) FIRST(slots) REST(waiter) REST(held_ids), NONE)' > "$T/operations.def"
+	script "local match = string.match" "-- arguments" "local head = slots .. flags" "-- rest" \
+		"return {token, head, flags, slots, waiter, held_ids}"
 	embed --lua "$T/operations.def" "$T/script.lua" > "$T/short"
 	nodes_start 1
 	answer_of() { node 1 eval "$(cat "$T/short")" 0 t "$1" | tr '\n' ,; }
-	[ "$(answer_of ' 0 a b')" = "t,0,,0,a b," ]
-	[ "$(answer_of 's 0 ')" = "t,s0,s,0,," ]
-	[ "$(answer_of ' 12 x')" = "t,12,,12,x," ]
-	# parts that are read in any case
-	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) PLAIN(flags) EARLY(slots) REST(held_ids), NONE)' \
-		'ARGUMENT(token, "")' 'ARGUMENT(flags, "")' 'ARGUMENT(slots, "0")' 'ARGUMENT(held_ids, "")' > "$T/operations.def"
-	script "local sub, match = string.sub, string.match" "-- arguments" "local head = {flags, slots, held_ids or 'unread'}" "-- rest" \
-		"return {token, head[1], head[2], head[3], flags, slots, held_ids}"
+	[ "$(answer_of ' 0 w a b')" = "t,0,,0,w,a b," ]
+	[ "$(answer_of 's 12  ')" = "t,12s,s,12,,," ]
+	# all parts are the first ones, or the last ones
+	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) FIRST(flags), NONE)' > "$T/operations.def"
+	script "local match = string.match" "-- arguments" "return {token, flags}"
 	embed --lua "$T/operations.def" "$T/script.lua" > "$T/short"
-	[ "$(answer_of ' 7 a b')" = "t,,7,unread,,7,a b," ]
-	[ "$(answer_of 's 7 a b')" = "t,s,7,a b,s,7,a b," ]
+	[ "$(answer_of 'f')" = "t,f," ]
+	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) REST(flags) REST(slots), NONE)' > "$T/operations.def"
+	script "local match = string.match" "-- arguments" "return {token, flags, slots}"
+	embed --lua "$T/operations.def" "$T/script.lua" > "$T/short"
+	[ "$(answer_of 'f 1 2')" = "t,f,1 2," ]
 }
 
 @test "embed-lua: unknown syntax is refused, with the line" {
@@ -352,31 +351,38 @@ guard_of() {
 	server="redis_version:7.0.15 redis_mode:standalone run_id:$a executable:/usr/bin/redis-server "
 	master="# role:master master_replid:$h second_repl_offset:-1 "
 	# the run id is the mark's: the server was not asked
-	[ "$(guard_of "$b 1 9 1 0$h" "$server" "$master")" = "votes $b $b 1 9 1 0$h" ]
+	[ "$(guard_of "$b 1 9 1 0$h" "$server" "$master")" = "votes $b $b 1 9 1 1$h" ]
+	[ "$(guard_of "$b 1 9 1 1$h" "$server" "$master")" = "votes $b $b 1 9 1 1$h" ]
 	# a mark of an older version, and another id of the same life: no quarantine, and the mark follows
-	[ "$(guard_of "$a 1 9 1 0" "$server" "$master")" = "votes $a $a 1 9 1 0$h" ]
-	[ "$(guard_of "$a 1 9 1 0$other" "$server" "$master")" = "votes $a $a 1 9 1 0$h" ]
+	[ "$(guard_of "$a 1 9 1 0" "$server" "$master")" = "votes $a $a 1 9 1 1$h" ]
+	for i in 0 1; do
+		[ "$(guard_of "$a 1 9 1 $i$other" "$server" "$master")" = "votes $a $a 1 9 1 1$h" ]
+	done
 	# of another life, in either form
 	[[ "$(guard_of "$b 1 9 1 0" "$server" "$master")" == "Q $a "*" 60000 "*" 0$h" ]]
-	[[ "$(guard_of "$b 1 9 1 0$other" "$server" "$master")" == "Q $a "*" 60000 "*" 0$h" ]]
+	for i in 0 1; do
+		[[ "$(guard_of "$b 1 9 1 $i$other" "$server" "$master")" == "Q $a "*" 60000 "*" 0$h" ]]
+	done
 	# promoted: only the id itself counts, and the server is asked
 	promoted="# role:master master_replid:$h second_repl_offset:7 "
 	[ "$(guard_of "$a 1 9 1 $h" "$server" "$promoted")" = "votes $a $a 1 9 1 $h" ]
 	[[ "$(guard_of "$b 1 9 1 $h" "$server" "$promoted")" == "Q $a "*" 60000 "*" $h" ]]
 	[[ "$(guard_of "$a 1 9 1 0" "$server" "$promoted")" == "Q $a "*" 60000 "*" $h" ]]
-	[[ "$(guard_of "$a 1 9 1 0$other" "$server" "$promoted")" == "Q $a "*" 60000 "*" $h" ]]
+	for i in 0 1; do
+		[[ "$(guard_of "$a 1 9 1 $i$other" "$server" "$promoted")" == "Q $a "*" 60000 "*" $h" ]]
+	done
 	# a replica has no vote, whatever the mark says
-	is_like "$(guard_of "$a 1 9 1 0$h" "$server" "# role:slave master_replid:$h second_repl_offset:-1 ")" "READONLY*"
+	is_like "$(guard_of "$a 1 9 1 1$h" "$server" "# role:slave master_replid:$h second_repl_offset:-1 ")" "READONLY*"
 	# KeyDB's active replica
 	[ "$(guard_of "$a 1 9 1 $h" "$server" "# role:active-replica master_replid:$h second_repl_offset:-1 ")" = "votes $a $a 1 9 1 $h" ]
-	[[ "$(guard_of "$b 1 9 1 0$h" "$server" "# role:active-replica master_replid:$h second_repl_offset:-1 ")" == "Q $a "* ]]
+	[[ "$(guard_of "$b 1 9 1 1$h" "$server" "# role:active-replica master_replid:$h second_repl_offset:-1 ")" == "Q $a "* ]]
 	# a server that does not tell the id
 	[ "$(guard_of "$a 1 9 1 0" "$server" "# role:master second_repl_offset:-1 ")" = "votes $a $a 1 9 1 0" ]
 	# in quarantine, by either kind of mark
 	is_like "$(guard_of "$a 9999999999999 50 1 0$h" "$server" "$master")" "Q $a * 60000 * 0$h"
 	is_like "$(guard_of "$b 9999999999999 50 1 0$h" "$server" "$master")" "Q $b * 60000 * 0$h"
 	for kind in 6.2.16 6.3.4 7.0.15 7.2.4 8.0.2; do
-		[ "$(guard_of "$a 1 9 1 0" "${server/7.0.15/$kind}" "$master")" = "votes $a $a 1 9 1 0$h" ]
+		[ "$(guard_of "$a 1 9 1 0" "${server/7.0.15/$kind}" "$master")" = "votes $a $a 1 9 1 1$h" ]
 	done
 	# of other servers, nobody knows which starts and promotions keep the id
 	for kind in 6.0.16 5.0.14 4.0.0 9.0.0 10.0.0 255.255.255; do
@@ -396,6 +402,64 @@ info_calls() { node 1 info commandstats | sed -n 's/^cmdstat_info:calls=\([0-9]*
 	node 1 config resetstat
 	run_script acquire k "$mine" 60000 " 0 60000 $(date +%s)000000 0 1000 1 w1  "
 	[ "$(info_calls)" = 1 ]
+}
+
+# plain_acquire MARK QUARANTINE SECONDS: of a free key, with the client's time of day that much ahead; then the keys that the node
+# has but the mark. one_info: the node was asked for INFO once, and for no more than a plain request needs.
+plain_acquire() {
+	[ -z "$1" ] || node 1 set {redlock}:node "$1" > "$T/set"
+	node 1 del k > "$T/set"
+	node 1 config resetstat > "$T/set"
+	run_script acquire k "9999999999999a${id:14}:1 me" 60000 " 0 $2 $(($(date +%s) + $3))000000 0 1000 1 w1  "
+}
+one_info() { [ "$(info_calls)" = 1 ]; }
+
+@test "plain requests: a node whose quarantine was over once in this life of the server is asked no more; in any other case the guard decides" {
+	nodes_start 1
+	id=1111111111111111111111111111111111111111
+	run=$(node 1 info server | tr -d '\r' | sed -n 's/^run_id://p')
+	life=$(node 1 info replication | tr -d '\r' | sed -n 's/^master_replid://p')
+	plain_acquire "$run 1 9 1 1$life" 60000 0
+	is_answer $yes
+	[ "${item[i]} ${item[ms]} ${item[waiters]}" = "$run 60000 0" ]
+	one_info
+	[ "$(node 1 get k)" = "9999999999999a${id:14}:1 me" ]
+	# the mark lasts longer in the past than the client's quarantine
+	plain_acquire "$run 1 9 1 1$life" 90000 0
+	is_answer $yes
+	one_info
+	# the quarantine lasts: only the other parts know that
+	plain_acquire "$run 9999999999999 60000 1 0$life" 60000 0
+	is_answer Q
+	[ "$(node 1 exists k)" = 0 ]
+	# another life
+	plain_acquire "$run 1 9 1 1${id}" 60000 0
+	is_answer $yes
+	[ "$(node 1 get {redlock}:node)" = "$run 1 9 1 1$life" ]
+	plain_acquire "$id 1 9 1 1${id}" 60000 0
+	is_answer Q
+	[ "$(node 1 exists k)" = 0 ]
+	# the client's clock is off by more than half a minute
+	for off in 40 -40; do
+		plain_acquire "$run 1 9 1 1$life" 60000 $off
+		is_answer S
+		[ "$(node 1 exists k)" = 0 ]
+	done
+	# without the right to the time, the node is not guarded, and says it
+	node 1 acl setuser default -time
+	plain_acquire "$run 1 9 1 1$life" 60000 0
+	is_answer $yes
+	[ "${item[u]}" = 1 ]
+	node 1 acl setuser default +time
+	# without a guard, the mark still tells the server's id
+	plain_acquire "$run 1 9 1 1$life" 0 40
+	is_answer $yes
+	[ "${item[i]}" = "$run" ]
+	one_info
+	node 1 del {redlock}:node
+	plain_acquire '' 0 0
+	is_answer $yes
+	[ "${item[i]}" = "$run" ]
 }
 
 # ---- waiting ----

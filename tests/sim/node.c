@@ -582,14 +582,12 @@ const char *node_arg(const struct request *r, const char *name)
 		bool is_part; /* of the last word */
 	} arguments[OP_COUNT][16] = {
 #define WORD(name) {#name, false},
-#define PLAIN(name) {#name, true},
-#define EARLY(name) {#name, true},
+#define FIRST(name) {#name, true},
 #define REST(name) {#name, true},
 #define SCRIPT(name, words, file, flags, list, items) [OP_##name] = {list},
 #include "lock/operations.def"
 #undef WORD
-#undef PLAIN
-#undef EARLY
+#undef FIRST
 #undef REST
 	};
 	const char *word = NULL;

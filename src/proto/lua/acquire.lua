@@ -7,50 +7,51 @@
 -- include parts/keys.lua
 -- arguments
 
--- include parts/reply.lua
-
 -- A release needs EVAL where the node does not know its script. A user that may use EVALSHA only could
 -- take the keys of a node that knows this script, and not release them. Servers before Redis 7 do not tell.
 local may_run = redis.acl_check_cmd
 if may_run and not may_run('eval', '', 0) then
-	return answer(CODE_NO_EVAL, '0')
+	return CODE_NO_EVAL .. ' 0 0\n'
 end
--- The client's AUTH may not be answered yet. If it failed, this is another user, who must be able to delete the keys.
-local unsure, db
-flags, unsure, db = match(flags, FLAGS_PATTERN)
-if unsure ~= '' and not (may_run and may_run('del', unpack(keys))) then
-	return answer(CODE_UNSURE, '0')
-end
-if db ~= '' then
-	call('SELECT', db)
-end
-
--- include parts/restart_guard.lua
--- include parts/plain.lua
-
-if plain == '' and flags == '' and not no_vote and is_quiet() then
-	call('SET', keys[1], token, 'PX', ttl)
-	return answer(CODE_YES, ttl)
-end
-
--- A waiter that was woken: the key is reserved for it, and it has left the queue.
-if plain == '' and flags == '' and not no_vote then
-	read_rest()
-	local id = try('GET', plain_reserved) or ''
-	if id ~= '' and type(id) == 'string' and find(woken_by, id, 1, true) and not try('ZRANK', plain_queue, waiter) then
-		call('SET', keys[1], token, 'PX', ttl)
-		try('DEL', plain_reserved)
-		waiters = to_number(try('EXISTS', plain_queue)) or 0
-		return answer(CODE_YES, ttl)
+if flags ~= '' then
+	local unsure, db
+	flags, unsure, db = match(flags, FLAGS_PATTERN)
+	-- The client's AUTH may not be answered yet. If it failed, this is another user, who must be able to delete the keys.
+	if unsure ~= '' and not (may_run and may_run('del', unpack(keys))) then
+		return CODE_UNSURE .. ' 0 0\n'
+	end
+	if db ~= '' then
+		call('SELECT', db)
 	end
 end
 
-if is_others(plain) then
-	waiters = to_number(try('EXISTS', plain_queue)) or 0
-	return refuse_plain(plain)
+-- include parts/life.lua
+-- include parts/vote.lua
+-- include parts/plain.lua
+
+local is_free = has_vote and plain == '' and flags == ''
+if is_free and is_quiet() then
+	call('SET', key, token, 'PX', ttl)
+	return CODE_YES .. ' ' .. ttl .. ' 0 ' .. REPLY_RUN_ID .. run_id .. '\n'
+end
+
+if has_vote and is_others() then
+	return CODE_FOREIGN .. ' ' .. call('PTTL', key) .. ' ' .. tostring(try('EXISTS', queue)) .. ' ' .. REPLY_RUN_ID .. run_id .. '\n' .. sub(plain, 1, 300)
 end
 
 -- rest
+
+-- A waiter that was woken: the key is reserved for it, and it has left the queue.
+if is_free then
+	local id = try('GET', reserved) or ''
+	if #id > 0 and find(woken_by, id, 1, true) and not try('ZRANK', queue, waiter) then
+		call('SET', key, token, 'PX', ttl)
+		try('DEL', reserved)
+		return CODE_YES .. ' ' .. ttl .. ' ' .. tostring(try('EXISTS', queue)) .. ' ' .. REPLY_RUN_ID .. run_id .. '\n'
+	end
+end
+
+-- include parts/restart_guard.lua
 -- include parts/view.lua
 -- include parts/other_slot.lua
 -- include parts/fence.lua
@@ -93,7 +94,7 @@ if has(FLAG_RECORD) then
 end
 local number = has(FLAG_NUMBER) and (gone and raise() or last_number()) or 0
 if broken then
-	return answer(CODE_COUNTER, '0', broken)
+	return answer(CODE_COUNTER, 0, broken)
 end
 if number > 0 then
 	note(REPLY_FENCE, number)

@@ -1,6 +1,6 @@
 -- admit: gives a new server its vote at once, as 'redlock doctor --admit' does: it cannot have
 -- forgotten a lock. KEYS[1] is the mark of the restart guard.
 
--- include parts/identity.lua
+-- include parts/keys.lua
 
-return call('SET', keys[1], (ask_server()))
+return call('SET', keys[1], match(call('INFO', 'server'), 'run_id:(%x+)'))

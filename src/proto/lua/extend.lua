@@ -4,17 +4,16 @@
 
 -- include parts/keys.lua
 -- arguments
-local held_ids = ''
 
--- include parts/identity.lua
 -- include parts/plain.lua
+-- include parts/life.lua
 
-if flags == '' and is_own(plain) and is_quiet() then
-	call('PEXPIRE', keys[1], ttl)
-	note(REPLY_RUN_ID, (ask_server()))
-	return answer(CODE_YES, ttl)
+if run_id and is_own and flags == '' and is_quiet() then
+	call('PEXPIRE', key, ttl)
+	return CODE_YES .. ' ' .. ttl .. ' 0 ' .. REPLY_RUN_ID .. run_id .. '\n'
 end
 
+local held_ids = ''
 -- include parts/view.lua
 -- include parts/queue.lua
 
@@ -28,5 +27,5 @@ for i = 1, #keys do
 	left = min(left, extend(i, ttl, has(FLAG_KEEPS)))
 end
 record_limit(left)
-note(REPLY_RUN_ID, (ask_server()))
+notes = notes .. ' ' .. REPLY_RUN_ID .. (run_id or match(tostring(try('INFO', 'server')), 'run_id:(%x+)') or '')
 return answer(CODE_YES, left)

@@ -13,7 +13,7 @@ if no then
 	return no
 end
 if last_number() > to_number(number) then
-	return answer(CODE_RESERVED, '0')
+	return answer(CODE_RESERVED, 0)
 end
 note(REPLY_FENCE, write_number(to_number(number)))
 return answer(CODE_YES, call('PTTL', keys[1]))

@@ -24,18 +24,18 @@
 
 -- include parts/keys.lua
 -- arguments
-local held_ids = ''
 
 -- include parts/plain.lua
 
-if flags == '' and far == '0' and record_age == '' and is_own(plain) and is_quiet() then
-	local left = call('PTTL', keys[1])
-	call('DEL', keys[1])
-	try('PUBLISH', plain_queue, '')
-	return answer(CODE_YES, left)
+if is_own and flags == '' and far == '0' and record_age == '' and is_quiet() then
+	local left = call('PTTL', key)
+	call('DEL', key)
+	try('PUBLISH', queue, '')
+	return CODE_YES .. ' ' .. left .. ' 0\n'
 end
 
 -- rest
+local held_ids = ''
 -- include parts/view.lua
 -- include parts/queue.lua
 -- include parts/record.lua

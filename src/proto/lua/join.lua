@@ -68,7 +68,7 @@ if other then
 end
 if woken_for then
 	note(REPLY_SLOT, to_number(sub(woken_for, 2)) or 0)
-	return answer(CODE_YES, '0', own_id)
+	return answer(CODE_YES, 0, own_id)
 end
 slot = sub(keys[1], #base + 1)
 if value[1] and not (readers[1] and is_reader(waiter)) then

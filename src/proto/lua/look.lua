@@ -6,7 +6,23 @@
 -- include parts/keys.lua
 -- arguments
 
+-- include parts/life.lua
+-- include parts/vote.lua
 -- include parts/plain.lua
+
+-- Without waiters, a reservation and a fencing number, there is no more to tell.
+if has_vote and plain and try('EXISTS', queue, reserved, 'redlock:fence:{' .. key .. '}') == 0
+	and try('PUBSUB', 'NUMSUB', queue)[2] == 0 then
+	local notes = ' 0 ' .. REPLY_RUN_ID .. run_id .. (is_own and ' ' .. REPLY_PARTIAL .. '1\n' or '\n')
+	if plain == '' then
+		return CODE_GONE .. ' 0' .. notes
+	end
+	if is_own or is_others() then
+		return CODE_FOREIGN .. ' ' .. call('PTTL', key) .. notes .. sub(plain, 1, 300)
+	end
+end
+
+-- rest
 -- include parts/fence.lua
 -- include parts/count.lua
 
@@ -17,17 +33,6 @@ if no_vote and no_vote.err then
 	return no_vote
 end
 
-if is_others(plain) or is_own(plain) then
-	if is_own(plain) then
-		note(REPLY_PARTIAL, 1)
-	end
-	note(REPLY_FENCE, last_number())
-	waiters = to_number(try('EXISTS', plain_queue)) or 0
-	note(REPLY_RANK, count_waiters(plain_queue))
-	return refuse_plain(plain)
-end
-
--- rest
 -- include parts/view.lua
 -- include parts/other_slot.lua
 
@@ -64,4 +69,4 @@ for i = 1, #keys do
 		return refuse_reserved(i)
 	end
 end
-return answer(CODE_GONE, '0')
+return answer(CODE_GONE, 0)

@@ -63,7 +63,7 @@ if err then
 	return err
 end
 if not value[1] then
-	return answer(CODE_GONE, '0')
+	return answer(CODE_GONE, 0)
 end
 local v, left, has_names = value[1], call('PTTL', key), true
 if not is_string[1] then

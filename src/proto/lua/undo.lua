@@ -3,22 +3,22 @@
 
 -- include parts/keys.lua
 -- arguments
-local flags, held_ids, waiter = '', '', ''
 
 -- include parts/plain.lua
 
 if plain == '' then
-	return answer(CODE_GONE, '0')
+	return CODE_GONE .. ' 0 0\n'
 end
-if is_own(plain) and is_quiet() then
-	call('DEL', keys[1])
-	return answer(CODE_YES, '0')
+if is_own and is_quiet() then
+	call('DEL', key)
+	return CODE_YES .. ' 0 0\n'
 end
-if is_others(plain) then
-	return refuse_plain(plain)
+if is_others() then
+	return CODE_FOREIGN .. ' ' .. call('PTTL', key) .. ' 0\n' .. sub(plain, 1, 300)
 end
 
 -- rest
+local flags, held_ids, waiter = '', '', ''
 -- include parts/view.lua
 -- include parts/queue.lua
 
@@ -34,4 +34,4 @@ for i, key in ipairs(keys) do
 		pass_on(i, id)
 	end
 end
-return loss() or answer(CODE_YES, '0')
+return loss() or answer(CODE_YES, 0)

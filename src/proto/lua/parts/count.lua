@@ -1,5 +1,5 @@
 -- count: the waiters of a queue that are connected.
--- include keys.lua
+-- include names.lua
 
 -- queue: the name of the queue, which is also that of its channel. Each waiter is subscribed, and so is a
 -- client that was in the queue before on the same connection: it may hold the lock now, or wait at another

@@ -1,5 +1,5 @@
 -- read: a value that may be of another type, and the time.
--- include keys.lua
+-- include names.lua
 
 -- The value of a key, '?' if it is no string, false if it is gone; the server's error if the user may not read it.
 local function get(key)

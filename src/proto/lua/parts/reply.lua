@@ -2,15 +2,14 @@
 -- space between them; then a space, the letter and the value of each further item that differs from its default; a
 -- line feed and a text. The items have names in proto/reply.h. A table would cost the server more than most commands do.
 
-local notes, waiters = '', '0'
+local notes, waiters = '', 0
 
 -- A number in full: Lua would shorten one with more than 14 digits.
-local function note(item, value)
-	notes = notes .. ' ' .. item .. (type(value) == 'number' and string.format('%.0f', value) or value)
+local function note(item, number)
+	notes = ('%s %s%.0f'):format(notes, item, number)
 end
 
 -- The beginning of a long text is enough to name a holder.
 local function answer(code, ms, text)
-	return code .. ' ' .. (type(ms) == 'number' and string.format('%.0f', ms) or ms) .. ' ' .. waiters .. notes .. '\n'
-		.. (text and sub(text, 1, 300) or '')
+	return ('%s %.0f %d%s\n%s'):format(code, ms, waiters, notes, sub(text or '', 1, 300))
 end

@@ -25,32 +25,31 @@
 -- lasts longer than the duration in the mark, because a wrong clock may have written the times. A
 -- node with another time of day than the client's has no vote either, and nothing is changed there.
 -- The server cannot restart between the check of the mark and the vote: both are in one script.
--- include identity.lua
+-- include life.lua
 -- include read.lua
 -- include reply.lua
 
 -- The code, time and text of the reply that says why the node has no vote, or an error; nil: the node has a vote.
 local no_vote
 repeat
-	-- An error leaves no text that the searches find.
-	local needed, replication = to_number(quarantine), tostring(try('INFO', 'replication'))
+	local needed = to_number(quarantine)
 	local mark = needed > 0 and get(GUARD_KEY)
 	-- The quarantine: until `over` by the node's clock and `over_there` by the client's; it was
 	-- given for `given` ms.
 	local run_id, over, given, over_there, was = match(tostring(mark), '^(%x+) (%d+) (%d+) (%d+) (%x+)$')
 	local history, info, role, replid = was, nil, nil, nil
-	if not was or #was ~= 41 or not find(replication, '\nrole:m')
-		or not find(replication, '_replid:' .. sub(was, 2) .. '\r') then
+	if not id or sub(was or '', 2) ~= id then
 		local marked = run_id
-		run_id, info = ask_server()
+		info = tostring(try('INFO', 'server'))
+		run_id = match(info, 'run_id:(%x+)') or ''
 		-- m: a master; s, r: a replica.
-		role, replid = match(replication, 'role:(.)'), field(replication, 'master_replid')
+		role, replid = match(replication, 'role:(.)'), at and match(replication, '^%x+', at + 14)
 		history = role == 'm' and find(replication, 'd_repl_offset:-1', 1, true) and '0' or replid or '0'
 		if marked ~= run_id or history ~= '0' and history ~= was then
 			over, given, over_there, was = nil
 		end
 	end
-	note(REPLY_RUN_ID, run_id)
+	notes = ' ' .. REPLY_RUN_ID .. run_id
 	-- A replica that takes writes loses them to its master's data.
 	if role == 's' or role == 'r' then
 		no_vote = {err = 'READONLY'}
@@ -72,7 +71,7 @@ repeat
 	-- Is it a server whose replication id tells of each start and each promotion?
 	local version = history == '0' and replid and match(info, 'redis_version:(%d%.%d).-mode:st.-executable:/')
 	if version and version > '6.1' and version < '9' then
-		history = '0' .. replid
+		history = GUARD_LASTS .. replid
 	end
 	if mark == run_id then
 		-- 'doctor --admit' wrote it: no locks are forgotten.
@@ -81,6 +80,7 @@ repeat
 		over, over_there = to_number(over or node_ms), to_number(over_there or client_ms)
 		given = min(to_number(given or 0), max(needed, QUARANTINE_BELIEVED_MS))
 		if given > 0 and node_ms >= over and client_ms >= over_there then
+			history = #history == 41 and GUARD_OVER .. sub(history, 2) or history
 			if history ~= was then
 				try('SET', GUARD_KEY, sub(mark, 1, -#was - 1) .. history)
 			end
@@ -94,7 +94,7 @@ repeat
 			over, over_there, given = over + needed - given, over_there + needed - given, needed
 		end
 	end
-	local text = string.format('%s %.0f %.0f %.0f %s', run_id, over, given, over_there, history)
+	local text = ('%s %.0f %.0f %.0f %s'):format(run_id, over, given, over_there, history)
 	if text ~= mark and try('SET', GUARD_KEY, text).err then
 		note(REPLY_UNGUARDED, 1)
 		break

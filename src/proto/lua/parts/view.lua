@@ -1,6 +1,6 @@
 -- view: the keys as the client of the request sees them, and replies about them.
 -- Uses `token` and the arguments of shared.lua.
--- include keys.lua
+-- include names.lua
 -- include reply.lua
 
 -- nest
@@ -75,5 +75,5 @@ end
 
 -- The reply if the client does not hold all keys; nil: it does.
 local function loss()
-	return foreign and refusal(foreign) or gone and answer_about(gone, CODE_GONE, '0')
+	return foreign and refusal(foreign) or gone and answer_about(gone, CODE_GONE, 0)
 end

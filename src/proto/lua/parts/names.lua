@@ -1,0 +1,11 @@
+-- names: names of a lock's bookkeeping keys, and aliases that plain cases (plain.lua) do without.
+-- include keys.lua
+
+local min = math.min
+local max, floor = math.max, math.floor
+local to_number = tonumber
+
+-- The bookkeeping key of a lock's key. The braces put both into one slot of a cluster.
+local function beside(what, key)
+	return 'redlock:' .. what .. ':{' .. key .. '}'
+end

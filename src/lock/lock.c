@@ -47,9 +47,24 @@ bool lock_is_pausing(const struct lock *lock)
 	return lock->phase == PHASE_PAUSE;
 }
 
+/* The node answered that our key is not there, after a majority had confirmed the lock in this
+ * round. */
+static bool needs_repair(const struct lock *lock, int node)
+{
+	enum vote vote = lock->tally.ballot[node].vote;
+
+	return lock->tenure.confirmed == lock->stamp.round &&
+	       (vote == VOTE_GONE || vote == VOTE_FOREIGN);
+}
+
 usec lock_extend_at(const struct lock *lock)
 {
-	return lock->tenure.extend_at;
+	usec at = lock->tenure.extend_at;
+
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (needs_repair(lock, i))
+			at = usec_min(at, lock->peer[i].repair_at);
+	return at;
 }
 
 bool lock_awaits_replies(const struct lock *lock)
@@ -307,22 +322,19 @@ static void tally_extension(struct step *s)
 	}
 }
 
-/* Sets the key again on nodes that lost it, so that restarts far apart do not use up the majority;
- * only after a majority confirmed in this round that the lock never lapsed. Another client may have
- * the key there: a waiter takes it until its attempt fails. So the node is asked again, later and
- * later, until the next round. */
+/* Sets the key on nodes that refused it or lost it, so that restarts far apart do not use up the
+ * majority; only after a majority confirmed in this round that the lock never lapsed. Another
+ * client may have the key there: the release of the holder before is on its way, or a waiter has
+ * the key until its attempt fails. So the node is asked again, later and later, until the next
+ * round. */
 static void repair(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 
-	if (lock->tenure.confirmed != lock->stamp.round)
-		return;
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
-		enum vote vote = lock->tally.ballot[i].vote;
 
-		if ((vote != VOTE_GONE && vote != VOTE_FOREIGN) || p->link != LINK_UP ||
-			peer_in_flight(p))
+		if (!needs_repair(lock, i) || p->link != LINK_UP || peer_in_flight(p))
 			continue;
 		if (s->now >= p->repair_at)
 			peer_send(s, i, OP_REPAIR);
@@ -344,6 +356,7 @@ static void keep(struct step *s, usec *wake_at)
 	}
 	if (lock->stamp.round == lock->stamp.attempt) { /* no extension is due */
 		attempt_ask(s, wake_at);
+		repair(s, wake_at);
 		return;
 	}
 	for (int i = 0; i < lock->policy.nodes; i++) {

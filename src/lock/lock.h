@@ -182,7 +182,8 @@ enum lock_state lock_state(const struct lock *lock);
 /* Between two attempts: the votes of the last attempt can be reported. */
 bool lock_is_pausing(const struct lock *lock);
 
-/* When the next extension is due; valid in HELD while no extension is under way. */
+/* When the next extension, or a repair before it, is due; valid in HELD while no extension is under
+ * way. */
 usec lock_extend_at(const struct lock *lock);
 
 /* A node that was asked for the lock has not answered. */

@@ -4,7 +4,8 @@
 
 #define REOPEN_MAX 2
 
-/* The first delay between two repairs of a node; each one is twice as long as the one before. */
+/* The delay between a refused attempt and the repair; each further one is twice as long as the one
+ * before. */
 #define REPAIR_AGAIN (100 * USEC_MSEC)
 
 /* When a key that a node sets, or extends, by `landed` has expired there. The node's clock may be
@@ -211,8 +212,10 @@ static void begin_request(struct step *s, int node, enum op op)
 		lock->tally.ballot[node].vote = VOTE_NONE;
 	else
 		p->repair_at = NEVER;
-	if (op == OP_ACQUIRE)
+	if (op == OP_ACQUIRE) {
 		p->late_key_until = 0;
+		p->repairs = 0;
+	}
 	send_request(s, node, op, goes_by_digest(lock, p, op));
 }
 
@@ -375,7 +378,8 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 		p->usual = usec_max(s->now - (p->due + p->connecting - lock->policy.node_timeout),
 			p->usual / 2);
 	p->asked = OP_NONE;
-	if (ev->op == OP_REPAIR && reply->vote == VOTE_FOREIGN && ev->round == lock->stamp.round)
+	if ((ev->op == OP_ACQUIRE || ev->op == OP_REPAIR) && reply->vote == VOTE_FOREIGN &&
+		ev->round == lock->stamp.round)
 		p->repair_at = s->now + (REPAIR_AGAIN << p->repairs++);
 	/* The request was carried out between sending and now: the key expires by the later. */
 	p->pending_until = key_gone_at(&lock->policy, s->now);

@@ -73,7 +73,7 @@ struct peer {
 	int reopened; /* how often peer_reopen() connected again */
 
 	/* In this round. */
-	int repairs; /* refused since another client had the key */
+	int repairs; /* refused since another client had the key; the attempt counts, too */
 	usec repair_at; /* when the key may be set again; NEVER: not in this round */
 
 	/* Numbers of rounds. */

@@ -109,6 +109,27 @@ extended() {
 	is_gone "$holder"
 }
 
+# A node that has not read the release of the holder before refuses the next one, whose majority are the others.
+@test "a node that refused gets the key long before the first extension" {
+	node 3 set job rival px 600000
+	hold -k job
+	[ "$(node 3 get job)" = rival ]
+	node 3 del job
+	eventually held_on job 3
+	redlock release -k job
+	free_everywhere job
+	# the same in a run
+	node 3 set job rival px 600000
+	in_background "$T/run" run -k job -- sh -c "touch $T/runs; until [ -e $T/go ]; do sleep 0.02; done"
+	eventually test -e "$T/runs"
+	[ "$(node 3 get job)" = rival ]
+	node 3 del job
+	eventually held_on job 3
+	touch "$T/go"
+	ended_with 0
+	free_everywhere job
+}
+
 @test "--format env is for eval: check and release find all that they need" {
 	eval "$(redlock hold -k "it's a job" --format env)"
 	also_end "$REDLOCK_HOLDER_PID"

@@ -408,6 +408,56 @@ TEST(a_refused_repair_is_sent_again_later_and_later_until_the_next_round)
 	CHECK_INT(left_behind(&r), 0);
 }
 
+/* The release of the holder before reaches a node later than the request of the waiter that it
+ * woke, which has a majority without that node. */
+TEST(a_node_that_refused_the_attempt_is_repaired_before_the_first_extension)
+{
+	struct rig r;
+	usec began;
+
+	ask(&r, 3, 0);
+	began = r.now;
+	votes(&r, "YYF");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(sends(&r, OP_REPAIR), 0);
+	CHECK_INT(lock_extend_at(&r.lock), began + 100 * MS);
+	CHECK_INT(r.up.wake_at, began + 100 * MS);
+	pass(&r, 100 * MS);
+	CHECK_INT(r.fake[2].sends[OP_REPAIR], 1);
+	votes(&r, "..F");
+	CHECK_INT(lock_extend_at(&r.lock), began + 300 * MS);
+	pass(&r, 200 * MS);
+	CHECK_INT(r.fake[2].sends[OP_REPAIR], 2);
+	CHECK_INT(sends(&r, OP_REPAIR), 2);
+	votes(&r, "..Y");
+	CHECK_INT(r.fake[2].holder, r.token);
+	CHECK_INT(lock_extend_at(&r.lock), began + TTL / 3);
+	CHECK_INT(r.lock.tenure.extensions, 0);
+	next_round(&r);
+	votes(&r, "YYY");
+	CHECK_INT(tally_yes(&r.lock.tally), 3);
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+/* It is a vote of the attempt, too, if it arrives when a majority has granted the lock. */
+TEST(a_node_that_refuses_late_is_repaired)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YY");
+	pass(&r, 10 * MS);
+	CHECK_INT(lock_extend_at(&r.lock), r.lock.tenure.extend_at);
+	votes(&r, "..F");
+	pass(&r, 100 * MS);
+	CHECK_INT(r.fake[2].sends[OP_REPAIR], 1);
+	votes(&r, "..Y");
+	CHECK_INT(r.fake[2].holder, r.token);
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
+}
+
 /* ---- extending on request ---- */
 
 TEST(an_extend_event_extends_at_once)

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/select.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -13,16 +14,23 @@
 /* Descriptors from here on have no event in select_instead(). */
 #define SELECTED_MAX 16384
 
-/* redlock waits for an alarm with poll or ppoll. A filter that denies one of them would keep
- * redlock from noticing anything, so alarm_open() fails before work begins. */
-static int try_waiting(struct err *e)
+/* redlock waits for an alarm with poll or ppoll. A filter that denies one of them, or setting a
+ * timer, would keep redlock from noticing anything, so the first alarm_open() fails before work
+ * begins. The supervisor is forked after that, with the same filters. */
+static int try_waiting(int fd, struct err *e)
 {
+	static bool is_tried;
 	const struct timespec at_once = {0};
 
+	if (is_tried)
+		return 0;
+	if (timerfd_settime(fd, 0, &(struct itimerspec){0}, NULL) < 0)
+		return err_call(e, "cannot create a timer", "timerfd_settime");
 	if (poll(NULL, 0, 0) < 0 && errno != EINTR && errno != ENOMEM)
 		return err_call(e, "cannot wait for events", "poll");
 	if (ppoll(NULL, 0, &at_once, NULL) < 0 && errno != EINTR && errno != ENOMEM)
 		return err_call(e, "cannot wait for events", "ppoll");
+	is_tried = true;
 	return 0;
 }
 
@@ -32,16 +40,11 @@ int alarm_open(struct err *e)
 
 	if (fd < 0)
 		return err_call(e, "cannot create a timer", "timerfd_create");
-	if (timerfd_settime(fd, 0, &(struct itimerspec){0}, NULL) < 0) {
-		err_call(e, "cannot create a timer", "timerfd_settime");
-		goto close;
+	if (try_waiting(fd, e) < 0) {
+		close(fd);
+		return -1;
 	}
-	if (try_waiting(e) < 0)
-		goto close;
 	return fd;
-close:
-	close(fd);
-	return -1;
 }
 
 void alarm_set(int fd, usec at)

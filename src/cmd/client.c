@@ -36,11 +36,13 @@ const char *client_user(char uid[24])
 	if (!user || !*user)
 		user = getenv("USER");
 	if (!user || !*user) {
-		snprintf(uid, 24, "%ld", (long)getuid());
+		uid_t number = getuid();
+
+		snprintf(uid, 24, "%ld", (long)number);
 		/* A lookup in the name service takes as long as a request to a node; root's name is
 		 * known. */
-		entry = getuid() == 0 ? NULL : getpwuid(getuid());
-		user = entry ? entry->pw_name : getuid() == 0 ? "root" : uid;
+		entry = number == 0 ? NULL : getpwuid(number);
+		user = entry ? entry->pw_name : number == 0 ? "root" : uid;
 	}
 	return user;
 }

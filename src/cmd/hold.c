@@ -198,8 +198,7 @@ static int run_background_holder(struct hold *h)
 	/* Without a followed process, no process must be terminated before the validity ends. */
 	if (h->follow.pid == 0)
 		policy.on_lost = 0;
-	if (signals_take_ignored(&h->client.signals, SIGTERM, &e) < 0 || watch_all(h, &e) < 0 ||
-		enter(h, &e) < 0) {
+	if (signals_take_ignored(SIGTERM, &e) < 0 || watch_all(h, &e) < 0 || enter(h, &e) < 0) {
 		log_err(&e);
 		return STATUS_INTERNAL;
 	}

@@ -20,29 +20,14 @@ void signals_ignore_limit(void)
 	sigaction(SIGXFSZ, &ignore, &old_limit);
 }
 
-static void choose(sigset_t *set)
-{
-	struct sigaction old;
-
-	sigfillset(set);
-	for (size_t i = 0; i < sizeof(not_ours) / sizeof(not_ours[0]); i++)
-		sigdelset(set, not_ours[i]);
-	for (int i = 1; i < NSIG; i++)
-		if (sigaction(i, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
-			sigdelset(set, i);
-	if (old_limit.sa_handler != SIG_IGN)
-		sigaddset(set, SIGXFSZ);
-	/* Writing to a pipe without a reader must not kill redlock; the command gets SIGPIPE as
-	 * redlock found it. */
-	sigaddset(set, SIGPIPE);
-}
-
 int signals_open(struct signals *s, struct err *e)
 {
 	struct sigaction plain = {.sa_handler = SIG_DFL};
 	sigset_t set;
 
-	choose(&set);
+	sigfillset(&set);
+	for (size_t i = 0; i < sizeof(not_ours) / sizeof(not_ours[0]); i++)
+		sigdelset(&set, not_ours[i]);
 	/* If SIGCHLD stayed ignored, as some parents leave it, the kernel would discard the status
 	 * of children. */
 	if (sigaction(SIGCHLD, &plain, &s->old_child) < 0 ||
@@ -54,19 +39,28 @@ int signals_open(struct signals *s, struct err *e)
 	return 0;
 }
 
-int signals_take_ignored(struct signals *s, int number, struct err *e)
+int signals_take_ignored(int number, struct err *e)
 {
 	struct sigaction plain = {.sa_handler = SIG_DFL};
-	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, number);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || sigaction(number, &plain, NULL) < 0)
-		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
-	choose(&set);
-	if (signalfd(s->fd, &set, 0) < 0)
+	if (sigaction(number, &plain, NULL) < 0)
 		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
 	return 0;
+}
+
+/* The kernel queues a blocked signal even if it is ignored. So that a run does not ask for the
+ * action of all 64 signals, the few that arrive are looked at. */
+static bool is_ignored(int number)
+{
+	struct sigaction now;
+
+	/* Writing to a pipe without a reader must not kill redlock; the command gets SIGPIPE as
+	 * redlock found it. */
+	if (number == SIGPIPE)
+		return false;
+	if (number == SIGXFSZ)
+		return old_limit.sa_handler == SIG_IGN;
+	return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 /* The kernel sends SIGHUP to the session's leader only; the group gets it afterwards. */
@@ -106,7 +100,7 @@ bool signals_next(struct signals *s, struct caught *caught)
 	do {
 		if (read(s->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 			return false;
-	} while (is_own_failure(&info));
+	} while (is_own_failure(&info) || is_ignored((int)info.ssi_signo));
 	*caught = (struct caught){
 		.number = (int)info.ssi_signo,
 		.is_fatal = is_fatal((int)info.ssi_signo),

@@ -30,14 +30,14 @@ void signals_ignore_limit(void);
 
 /*
  * From now on `fd` receives every signal that would end redlock, and the user-defined signals. A
- * signal that was ignored at the start (nohup) stays ignored; the kernel keeps job control. Call it
- * before any thread is made. Returns -1 with *e.
+ * signal that was ignored at the start (nohup) is discarded there; the kernel keeps job control.
+ * Call it before any thread is made. Returns -1 with *e.
  */
 int signals_open(struct signals *s, struct err *e);
 
-/* Receives this signal, too, even if it was ignored at the start, for a process that has no other
- * way to receive a request. Returns -1 with *e. */
-int signals_take_ignored(struct signals *s, int number, struct err *e);
+/* Receives this signal even if it was ignored at the start, for a process that has no other way to
+ * receive a request; after signals_open(). Returns -1 with *e. */
+int signals_take_ignored(int number, struct err *e);
 
 struct caught {
 	int number;

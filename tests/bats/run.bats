@@ -398,6 +398,20 @@ start_nodes() {
 @test "a signal that was ignored on entry stays ignored, for redlock and for the command" {
 	(trap '' HUP; exec "$REDLOCK_BUILD/redlock" run -k job -- sh -c 'kill -HUP $PPID; kill -HUP $$; echo alive') > "$T/out"
 	[ "$(cat "$T/out")" = alive ]
+	# also during a wait
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	holder=$BG
+	eventually held_on job 3
+	(trap '' HUP USR1; exec "$REDLOCK_BUILD/redlock" run -k job -- echo woken) > "$T/waiter" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+	eventually file_has "$T/waiter" waiting
+	for signal in HUP USR1; do kill "-$signal" "$BG"; done
+	touch "$T/go"
+	ended_with 0
+	file_has "$T/waiter" woken
+	BG=$holder
+	ended_with 0
 }
 
 @test "a signal during a wait ends redlock at once and leaves nothing" {

@@ -1022,6 +1022,31 @@ own_signals() {
 	eventually asks_for_threads
 }
 
+# (valgrind and qemu have system calls and pages of their own)
+# bats test_tags=not-under-valgrind,not-under-qemu
+@test "a run has at most 120 system calls of its own, and touches few pages" {
+	needs ptrace
+	if grep -qE '__[at]san_init' "$REDLOCK_BUILD/redlock"; then skip "a program that watches itself needs more"; fi
+	# A first run tells the nodes the scripts, and one that takes 10 ms makes the probe.
+	makes_few_calls() {
+		local calls
+		"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job -- true > "$T/calls"
+		calls=$(awk '$1 == "main" || $1 == "supervisor" { n += $3 } END { print n }' "$T/calls")
+		((calls > 50 && calls <= 120))
+	}
+	eventually makes_few_calls
+	# faults COMMAND...: the median of page faults
+	faults() { "$REDLOCK_BUILD/tools/turns" 1 1 15 "$@" | awk '{ print $4 }'; }
+	touches_few_pages() {
+		local bare all
+		bare=$(faults true)
+		all=$(faults "$REDLOCK_BUILD/redlock" run -k job -- true)
+		echo "page faults: $all with redlock, $bare without" > "$T/faults"
+		((bare > 10 && all <= bare + 190))
+	}
+	eventually touches_few_pages
+}
+
 @test "after the start only the command holds the inherited descriptors" {
 	local names=(in out seven far)
 	touch "$T/in" "$T/seven" "$T/far"

@@ -127,7 +127,7 @@ static int run_with_options(
 	struct err e;
 	int operands;
 
-	settings_init(settings, row->id);
+	settings_init_zeroed(settings, row->id);
 	operands = options_read(settings, 2, argv, environ, &e);
 	if (operands >= 0 && settings->help)
 		return help_command(row->name, help_wants_all(argv[operands]));
@@ -164,7 +164,7 @@ static int run_without_options(
 	/* `redlock help --help` explains the option. */
 	if (row->id != COMMAND_HELP && is_help(argv[2]))
 		return help_command(row->name, false);
-	settings_init(settings, row->id);
+	settings_init_zeroed(settings, row->id);
 	settings->operands = argv + 2;
 	return dispatch(row, settings);
 }

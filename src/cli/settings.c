@@ -43,6 +43,11 @@ const struct source *settings_source(const struct settings *s, size_t field)
 void settings_init(struct settings *s, enum command command)
 {
 	memset(s, 0, sizeof(*s));
+	settings_init_zeroed(s, command);
+}
+
+void settings_init_zeroed(struct settings *s, enum command command)
+{
 	s->command = command;
 	s->ttl = 30 * USEC_SEC;
 	s->wait = NEVER;

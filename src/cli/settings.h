@@ -140,6 +140,9 @@ const struct source *settings_source(const struct settings *s, size_t field);
 
 void settings_init(struct settings *s, enum command command);
 
+/* The same for memory that is zero: its pages are touched when they are needed. */
+void settings_init_zeroed(struct settings *s, enum command command);
+
 /* Makes keys of the names, computes the settings that depend on others, and refuses combinations
  * that cannot work. */
 int settings_finish(struct settings *s, struct err *e);

@@ -31,11 +31,8 @@
 
 struct client {
 	const struct settings *settings;
-	char name[REPORT_MAX]; /* the lock's keys, for messages */
-	char outer[CLIENT_HELD_MAX]; /* the ids of the enclosing locks, from REDLOCK_HELD */
 	bool knows_outer; /* also from that of the processes above this one */
 	bool is_within_slot; /* the environment has another slot of this semaphore */
-	struct session session;
 	struct signals signals;
 	usec began;
 	bool signalled; /* a fatal signal has arrived and was acted on */
@@ -49,6 +46,11 @@ struct client {
 		has_warned_above, has_warned_contested, has_hinted_why, has_alarmed;
 	struct reply contender; /* the holder with other nodes that the last attempt met; VOTE_NONE:
 				   it is not known, or there was none */
+
+	/* At the end: most of it is never touched. */
+	char name[REPORT_MAX]; /* the lock's keys, for messages */
+	char outer[CLIENT_HELD_MAX]; /* the ids of the enclosing locks, from REDLOCK_HELD */
+	struct session session;
 };
 
 /* Returns the name of the user; uid: storage for a user without a name. */

@@ -34,7 +34,6 @@
 #include <unistd.h>
 
 struct run {
-	struct client client;
 	struct announcer announcer;
 	const char *outer_fence; /* the fencing number of the enclosing run, or NULL */
 	char *const *argv; /* the command */
@@ -52,6 +51,7 @@ struct run {
 	int die_of; /* the signal by which redlock ends; 0: none */
 	char done[DONE_TEXT_MAX]; /* the text of the record of --once-per */
 	struct run_summary summary; /* its outcome is NULL while the command's own status decides */
+	struct client client; /* at the end: most of it is never touched */
 };
 
 /* ---- before the command ---- */

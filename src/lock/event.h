@@ -90,8 +90,8 @@ struct action {
 struct update {
 	bool new_token; /* make a new token before the first of the actions */
 	int count;
-	struct action action[ACTIONS_MAX];
 	usec wake_at; /* when EV_TIME is due, unless another event is earlier; NEVER: not needed */
+	struct action action[ACTIONS_MAX];
 };
 
 #endif

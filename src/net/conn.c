@@ -18,6 +18,10 @@
 
 /* The largest reply that is read, whatever its header announces. Replies to redlock have about 400
  * bytes. */
+/* gcc's -fstack-clash-protection touches every page of a large frame: that of a caller must not
+ * have the buffers of functions that it seldom calls. */
+#define NOT_INLINED __attribute__((noinline))
+
 #define REPLY_BYTES_MAX ((size_t)64 * 1024)
 
 /* The most bytes of messages that a node may send, of which each reply makes up for some. A waiter
@@ -61,7 +65,7 @@ const char *conn_hiredis_version(void)
 
 static void begin(struct resp *resp)
 {
-	memset(resp, 0, offsetof(struct resp, item));
+	resp->is_array = resp->count = 0;
 	if (resp->is_whole)
 		resp->page_len = 0;
 }
@@ -382,7 +386,7 @@ static bool append_watch(struct conn *c, int *extra)
 
 /* The key of a release by digest is deleted also if the server does not know the script: both
  * requests are read at once. */
-static bool append_deletion(struct conn *c, const struct request *release)
+NOT_INLINED static bool append_deletion(struct conn *c, const struct request *release)
 {
 	struct request r;
 
@@ -710,20 +714,25 @@ bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure)
 	return c->logins > 0 && c->held_from == SIZE_MAX && keys <= EARLY_KEYS_MAX;
 }
 
-/* Before AUTH and SELECT are answered, an early request is sent, and later ones are held back. */
-static bool hold_back(struct conn *c, const struct request *r, size_t queued)
+NOT_INLINED static bool prepare_deletion(struct conn *c, const struct request *r)
 {
 	struct request deletion;
 
+	request_delete(&deletion, r);
+	c->deletion = format(&deletion, &c->deletion_len);
+	return c->deletion != NULL;
+}
+
+/* Before AUTH and SELECT are answered, an early request is sent, and later ones are held back. */
+static bool hold_back(struct conn *c, const struct request *r, size_t queued)
+{
 	if (c->logins == 0)
 		return true;
 	if (!r->is_early) {
 		c->held_from = queued < c->held_from ? queued : c->held_from;
 		return true;
 	}
-	request_delete(&deletion, r);
-	c->deletion = format(&deletion, &c->deletion_len);
-	return c->deletion != NULL;
+	return prepare_deletion(c, r);
 }
 
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
@@ -822,15 +831,9 @@ static void count_message(struct conn *c, size_t bytes)
 		fail(c, REASON_ENDLESS, NULL);
 }
 
-static void receive(struct conn *c)
+/* `n`, as recv(2) returns it. */
+static void take_bytes(struct conn *c, const char *buf, ssize_t n)
 {
-	char buf[16 * 1024];
-	ssize_t n;
-
-	do
-		n = c->tls ? tls_receive(c->tls, buf, sizeof(buf))
-			   : recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
 	c->has_received |= n > 0;
 	if (n == 0)
 		closed_by_node(c, NULL);
@@ -842,6 +845,38 @@ static void receive(struct conn *c)
 		count_message(c, FRUITLESS_READ);
 	else if (redisReaderFeed(c->reader, buf, (size_t)n) != REDIS_OK)
 		fail(c, REASON_GARBAGE, NULL);
+}
+
+/* A whole record of TLS: poll(2) does not tell of bytes that remain in OpenSSL. */
+NOT_INLINED static void receive_by_tls(struct conn *c)
+{
+	char buf[16 * 1024];
+	ssize_t n;
+
+	do
+		n = tls_receive(c->tls, buf, sizeof(buf));
+	while (n < 0 && errno == EINTR);
+	take_bytes(c, buf, n);
+}
+
+/* Most replies have less than 100 bytes, and each page of a buffer costs a page fault. */
+NOT_INLINED static void receive_plain(struct conn *c)
+{
+	char buf[4 * 1024];
+	ssize_t n;
+
+	do
+		n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	take_bytes(c, buf, n);
+}
+
+static void receive(struct conn *c)
+{
+	if (c->tls)
+		receive_by_tls(c);
+	else
+		receive_plain(c);
 }
 
 static void drop_oldest_pending(struct conn *c)

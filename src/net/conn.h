@@ -93,8 +93,6 @@ struct conn {
 	usec opened_at, next_at; /* OPENING: when to try the next address; NEVER: there is none */
 
 	enum conn_state state;
-	struct reply failure; /* DOWN: the reason */
-
 	int fd; /* -1: DOWN */
 	bool is_resolving; /* OPENING: waits for the addresses of the name */
 	unsigned answers; /* UP: the answers of the name that this connection agrees with */
@@ -117,10 +115,11 @@ struct conn {
 	size_t messages; /* bytes of messages, less those that replies make up for */
 	bool has_received; /* the node has sent something on this connection */
 	bool is_unexpected_kind; /* a reply was rejected because of its kind, not its length */
-	struct resp resp;
-
-	struct pending pending[CONN_PENDING_MAX]; /* oldest first */
 	int pending_count;
+	struct pending pending[CONN_PENDING_MAX]; /* oldest first */
+	/* At the end, in this order: most of it is never touched. */
+	struct resp resp;
+	struct reply failure; /* DOWN: the reason */
 };
 
 /* Returns the version of hiredis. */

@@ -19,8 +19,6 @@
 
 struct pool {
 	int count; /* connections: one for each node */
-	struct addresses addresses[NODES_MAX];
-	struct conn conn[NODES_MAX];
 	struct others *others[NODES_MAX]; /* NULL: the name has one address of a family */
 	enum conn_state reported[NODES_MAX]; /* the state in the last event */
 	int alarm; /* for long waits */
@@ -30,6 +28,9 @@ struct pool {
 	usec took; /* EV_REPLY: the time since the request was sent */
 	bool was_refused; /* a node has refused AUTH or SELECT */
 	bool woken; /* pool_next() returned because wake_fd is readable */
+	/* At the end: most of their pages are never touched. */
+	struct addresses addresses[NODES_MAX];
+	struct conn conn[NODES_MAX];
 };
 
 /* Resolves names within `timeout`. The list must outlive the pool. Returns -1 with *e

@@ -210,9 +210,10 @@ void addresses_close(struct addresses *a)
 {
 	struct lookup *l = a->lookup;
 
+	if (!l)
+		return;
 	a->lookup = NULL;
-	if (lost_its_thread(l) ||
-		(l && atomic_exchange(&l->state, LOOKUP_ABANDONED) == LOOKUP_DONE))
+	if (lost_its_thread(l) || atomic_exchange(&l->state, LOOKUP_ABANDONED) == LOOKUP_DONE)
 		lookup_free(l);
 }
 

@@ -135,8 +135,10 @@ static bool is_followed(const struct update *up, int i)
 	return false;
 }
 
-static void perform_actions(struct session *s, const struct update *up, usec now)
+static void perform_actions(struct session *s, usec now)
 {
+	const struct update *up = &s->update;
+	struct request *r = &s->request;
 	struct err e;
 	int rc;
 
@@ -148,7 +150,6 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 	}
 	for (int i = 0; i < up->count; i++) {
 		const struct action *a = &up->action[i];
-		struct request r;
 
 		switch (a->kind) {
 		case ACT_OPEN:
@@ -161,16 +162,16 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 		case ACT_SEND:
 			/* Also if the connection broke at this moment, which its own event reports:
 			 * the release that is pending then needs the token. */
-			build_request(s, a, &r);
+			build_request(s, a, r);
 			if (s->pool.conn[a->node].state != CONN_UP)
 				break;
-			r.is_followed = is_followed(up, i);
-			r.watches = a->watches;
+			r->is_followed = is_followed(up, i);
+			r->watches = a->watches;
 			if (a->watches)
 				s->watched[a->node] = ~0u;
 			if (a->by_digest)
-				request_by_digest(&r);
-			conn_send(&s->pool.conn[a->node], &r, a->round, now);
+				request_by_digest(r);
+			conn_send(&s->pool.conn[a->node], r, a->round, now);
 			break;
 		}
 	}
@@ -179,10 +180,8 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 
 static void step(struct session *s, const struct event *ev)
 {
-	struct update up;
-
-	lock_step(&s->lock, ev, &up);
-	perform_actions(s, &up, ev->now);
+	lock_step(&s->lock, ev, &s->update);
+	perform_actions(s, ev->now);
 }
 
 static int err_same_server(const struct node *a, const struct node *b, struct err *e)

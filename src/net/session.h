@@ -27,7 +27,6 @@ struct record {
 
 struct session {
 	struct lock lock; /* read only; session.c steps it */
-	struct pool pool;
 	const struct key_list *keys;
 	const char *held; /* ids of enclosing locks, separated by spaces; NULL: none */
 	char reservations[KEYS_MAX * TOKEN_ID_LEN + 1]; /* of all keys, one after the other */
@@ -40,6 +39,11 @@ struct session {
 	usec wake_at;
 	uint64_t random;
 	struct event event; /* the last event, for messages */
+	/* Of the last step. Not on the stack: gcc's -fstack-clash-protection touches every page of
+	 * a large frame, in each process. */
+	struct update update;
+	struct request request;
+	struct pool pool; /* at the end: most of it is never touched */
 };
 
 /*

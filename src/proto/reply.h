@@ -64,12 +64,12 @@ struct resp_item {
 struct resp {
 	int is_array;
 	int count; /* items; 1 unless it is an array */
-	struct resp_item item[RESP_ITEMS_MAX];
 	/* The caller's buffer for PAGE_ENTRIES at full length; or, with is_whole, for the text of
 	 * the whole reply, with a line feed after each item of an array. NULL: none. */
 	char *page;
 	size_t page_len;
 	bool is_whole;
+	struct resp_item item[RESP_ITEMS_MAX];
 };
 
 /* A page of OP_SCAN is a sequence of entries, each with a line of numbers before it. */

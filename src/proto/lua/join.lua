@@ -11,8 +11,31 @@
 
 -- include parts/keys.lua
 -- arguments
-local flags, held_ids, woken_by = '', '', ''
 
+-- include parts/plain.lua
+
+-- Another client has the key, and the first waiter is alive: there is nothing to pass on.
+if is_others() and ticket ~= '' .. TICKET_FIRST and try('EXISTS', 'redlock:limit:{' .. key .. '}') == 0 then
+	local first = try('ZRANGE', queue, 0, 0)[1] or waiter
+	if (try('PUBSUB', 'NUMSUB', 'redlock:wake:{' .. key .. '}:' .. first)[2] or 0) > 0 then
+		-- Without the right to PEXPIRE, the script ends here: the queue would not expire.
+		local existed = call('PEXPIRE', queue, QUEUE_MS) == 1
+		if ticket == '0' then
+			local t = call('TIME')
+			ticket = math.max(t[1] * 1000000 + t[2], (call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0) + 1)
+		end
+		-- Other clients are subscribed, and the queue is new: the node may have lost theirs.
+		if not existed and call('PUBSUB', 'NUMSUB', queue)[2] > 1 then
+			call('PUBLISH', queue, '')
+		end
+		call('ZADD', queue, 'NX', ticket, waiter)
+		call('PEXPIRE', queue, QUEUE_MS)
+		return (CODE_FOREIGN .. ' %.0f 1 ' .. REPLY_TICKET .. '%.0f ' .. REPLY_RANK .. '%d\n%s'):format(
+			call('PTTL', key), call('ZSCORE', queue, waiter), call('ZRANK', queue, waiter), sub(plain, 1, 300))
+	end
+end
+
+local flags, held_ids, woken_by = '', '', ''
 -- include parts/view.lua
 -- include parts/other_slot.lua
 
@@ -21,7 +44,7 @@ local err = read_keys()
 if err then
 	return err
 end
-local queue = queue_key(1)
+queue = queue_key(1)
 -- Without the right to PEXPIRE, the script ends here: the queue would not expire.
 local existed = call('PEXPIRE', queue, QUEUE_MS) == 1
 

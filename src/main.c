@@ -120,8 +120,7 @@ static void hint_at_order(const struct settings *s, struct err *e)
 					  "-- COMMAND");
 }
 
-static int run_with_options(
-	const struct command_row *row, char *const argv[], struct settings *settings)
+static int run_with_options(const struct command_row *row, char *argv[], struct settings *settings)
 {
 	char keys[REQUEST_KEY_MAX + 1];
 	struct err e;
@@ -169,7 +168,7 @@ static int run_without_options(
 	return dispatch(row, settings);
 }
 
-static int start(char *const argv[], struct settings *settings)
+static int start(char *argv[], struct settings *settings)
 {
 	const char *word = argv[0] ? argv[1] : NULL;
 	const struct command_row *row;

@@ -22,7 +22,7 @@ enum command_group {
 
 /* How the arguments after a subcommand's name are read. */
 enum command_flag {
-	TAKES_OPTIONS = 1, /* options first; else every argument is an operand */
+	TAKES_OPTIONS = 1, /* else every argument is an operand */
 	TAKES_WORDS = 2, /* any number of operands */
 	TAKES_COMMAND = 4, /* the operands are a command line; its options are left alone */
 	NEEDS_KEY = 8,

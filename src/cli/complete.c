@@ -99,10 +99,16 @@ static void read_topic(struct complete *c, char *const words[], int at)
 		c->place = COMPLETE_ALL;
 }
 
+static bool is_key_given(const struct complete *c)
+{
+	return c->is_given[option_find(c->command->id, "key") - option_rows];
+}
+
 /* The cursor is at words[at], an operand; words[first] is the first one. has_end: after "--". */
 static void read_operand(struct complete *c, char *const words[], int at, int first, bool has_end)
 {
 	unsigned flags = c->command->flags;
+	bool wants_key = c->takes_operand && !is_key_given(c);
 
 	if (c->command->id == COMMAND_HELP) {
 		read_topic(c, words, at);
@@ -112,25 +118,34 @@ static void read_operand(struct complete *c, char *const words[], int at, int fi
 	} else if (flags & TAKES_COMMAND) {
 		c->place = COMPLETE_COMMAND_LINE;
 		c->first = first;
-	} else if (flags & TAKES_WORDS) {
+	} else if (flags & TAKES_WORDS || (wants_key && (flags & NEEDS_KEY || c->word[0]))) {
 		be_value(c, "KEY", c->word);
-	} else if (flags & TAKES_OPTIONS && at == first && !c->word[0] && !has_end) {
+	} else if (flags & TAKES_OPTIONS && !c->word[0] && !has_end) {
 		c->place = COMPLETE_OPTION;
 	}
 }
 
 /* Reads the options before the cursor, which is at words[at], and tells whether "--" ends them.
- * Returns the index of the first operand, or -1: the cursor is at the value of an option. */
+ * Returns the index of the first operand of the command line of a COMMAND, or of the words after
+ * "--"; -1: the cursor is at the value of an option. */
 static int read_options(struct complete *c, char *const words[], int at, bool *has_end)
 {
 	const struct option_row *row;
 	const char *value;
 	int i;
 
-	for (i = 1; i < at && words[i][0] == '-' && words[i][1]; i++) {
+	for (i = 1; i < at; i++) {
+		if (words[i][0] != '-' || !words[i][1]) {
+			if (c->command->flags & TAKES_COMMAND)
+				return i;
+			c->takes_operand = false;
+			continue;
+		}
 		*has_end = strcmp(words[i], "--") == 0;
-		if (*has_end)
+		if (*has_end) {
+			c->takes_operand &= i + 1 == at;
 			return i + 1;
+		}
 		row = read_option(c, words[i], c->is_given, &value);
 		if (row && !value) {
 			value = words[++i];
@@ -189,6 +204,7 @@ void complete_read(struct complete *c, char *const words[])
 	if (!c->command)
 		return;
 	has_options = (c->command->flags & TAKES_OPTIONS) != 0;
+	c->takes_operand = option_takes_operand(c->command->id);
 	if (has_options)
 		first = read_options(c, words, at, &has_end);
 	if (first < 0)

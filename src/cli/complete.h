@@ -30,6 +30,7 @@ struct complete {
 	bool is_letters; /* COMPLETE_OPTION: the word has letters of options already, such as -n */
 	bool is_full; /* the last of these takes a value */
 	int first; /* COMPLETE_COMMAND_LINE: index of the command's first word */
+	bool takes_operand; /* the key may still be an operand */
 	bool is_all; /* COMPLETE_TOPIC: --all is given */
 	const char *config; /* the value of --config, or NULL */
 	bool is_given[OPTIONS_COUNT]; /* rows of options before the cursor, or as letters at it */

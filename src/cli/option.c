@@ -134,6 +134,7 @@ struct reading {
 	struct source source; /* the source being read */
 	bool names_token; /* the command line has --token or --token-file */
 	long limit, slot; /* --limit and --slot of the command line; 0: not given */
+	const char *operand; /* the key of an option that is as good as an operand; NULL: none */
 	struct err *e;
 };
 
@@ -183,6 +184,38 @@ static const char *const formats[] = {
 	[FORMAT_PLAIN] = "plain", [FORMAT_ENV] = "env", [FORMAT_JSON] = "json"};
 static const char *const guards[] = {[GUARD_AUTO] = "auto", [GUARD_ON] = "on", [GUARD_OFF] = "off"};
 static const char *const endings[] = {"term", "kill", "warn"};
+
+const struct option_row *option_find(enum command command, const char *name)
+{
+	const struct option_row *found = NULL;
+
+	for (int i = 0; i < OPTIONS_COUNT; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!has_name(row, name, strlen(name)))
+			continue;
+		if (!found || option_is_of(row, command))
+			found = row;
+	}
+	return found;
+}
+
+/* Are the operands the arguments of another program? */
+static bool has_command(enum command command)
+{
+	return (command_rows[command].flags & TAKES_COMMAND) != 0;
+}
+
+/* Is an operand the key of one lock, or one of several keys? */
+static bool takes_key(enum command command)
+{
+	return !has_command(command) && option_is_of(option_find(command, "key"), command);
+}
+
+static bool takes_keys(enum command command)
+{
+	return takes_key(command) && command_rows[command].flags & TAKES_WORDS;
+}
 
 static int bad_value(struct reading *r, const char *source, const char *value, const char *why)
 {
@@ -237,6 +270,10 @@ static int set_value(
 		*(const char **)field = value;
 		break;
 	case OPTION_KEY:
+		if (takes_keys(r->s->command)) {
+			r->operand = value;
+			break;
+		}
 		if (r->s->command == COMMAND_BREAK && r->s->names.count > 0 &&
 			strcmp(r->s->names.key[0], value) != 0) {
 			err_set(r->e, ERR_USAGE, "too many keys: 'redlock break' takes one");
@@ -341,9 +378,6 @@ static int check_is_of(struct reading *r, const struct option_row *row, const ch
 		return 0;
 	err_set(r->e, ERR_USAGE, "%s is not an option of 'redlock %s'", source,
 		command_name(r->s->command));
-	if (row->kind == OPTION_KEY && command_rows[r->s->command].flags & TAKES_WORDS)
-		return err_hint(r->e, "name the keys without an option: redlock %s KEY",
-			command_name(r->s->command));
 	return see_help(r);
 }
 
@@ -389,21 +423,6 @@ static int secret_in_sight(struct reading *r, const char *source)
 	err_set(r->e, ERR_USAGE, "%s: every user of this host can read a command line", source);
 	return err_hint(r->e, "give it with --password-file FILE, or REDLOCK_PASSWORD, or a "
 			      "configuration file");
-}
-
-const struct option_row *option_find(enum command command, const char *name)
-{
-	const struct option_row *found = NULL;
-
-	for (int i = 0; i < OPTIONS_COUNT; i++) {
-		const struct option_row *row = &option_rows[i];
-
-		if (!has_name(row, name, strlen(name)))
-			continue;
-		if (!found || option_is_of(row, command))
-			found = row;
-	}
-	return found;
 }
 
 static const struct option_row *find_row(const struct reading *r, const char *name)
@@ -739,12 +758,6 @@ static int read_env(struct reading *r, char *const envp[])
 	return read_ttl_of_env(r, envp);
 }
 
-/* Are the operands the arguments of another program? */
-static bool has_command(enum command command)
-{
-	return (command_rows[command].flags & TAKES_COMMAND) != 0;
-}
-
 static bool has_scheme(const char *word)
 {
 	return strncmp(word, "redis://", 8) == 0 || strncmp(word, "rediss://", 9) == 0 ||
@@ -783,6 +796,11 @@ static int check_first_operand(struct reading *r, int words, char *const word[])
 			row->name);
 		return err_hint(r->e, "quote a list of nodes: --nodes 'redis://a redis://b'");
 	}
+	if (row && takes_key(r->s->command) && duration_hint(word[0]) &&
+		(row->kind == OPTION_DURATION || row->kind == OPTION_TIME_LIMIT)) {
+		err_set(r->e, ERR_USAGE, "unexpected argument '%s'", shown);
+		return err_hint(r->e, "%s", duration_hint(word[0]));
+	}
 	if (flags & TAKES_WORDS || !text_number(word[0], 0, LONG_MAX, &number))
 		return 0;
 	if (row && row->field == FIELD(token)) {
@@ -798,60 +816,111 @@ static int check_first_operand(struct reading *r, int words, char *const word[])
 	return 0;
 }
 
+bool option_takes_operand(enum command command)
+{
+	return takes_key(command) && !takes_keys(command);
+}
+
 const char *option_operand_hint(
 	char dst[OPERAND_HINT_MAX], const struct settings *s, const char *word)
 {
-	unsigned flags = command_rows[s->command].flags;
 	const struct option_row *token = option_find(s->command, "token");
 	char shown[100];
 
 	dst[0] = '\0';
 	mask_escape_word(shown, sizeof(shown), word);
-	if (!(flags & NEEDS_KEY) || flags & (TAKES_WORDS | TAKES_COMMAND))
+	if (!option_takes_operand(s->command))
 		return dst;
-	if (s->names.count == 0)
-		snprintf(dst, OPERAND_HINT_MAX, "name the key with -k: -k %s", shown);
-	else if (option_is_of(token, s->command) && !s->token && !s->token_file)
+	if (s->command != COMMAND_BREAK && option_is_of(token, s->command) && !s->token &&
+		!s->token_file)
 		snprintf(dst, OPERAND_HINT_MAX, "give the token with --token: --token %s", shown);
+	else if (s->names.count > 0)
+		snprintf(dst, OPERAND_HINT_MAX,
+			"the command line has a key already: quote a key that has a space in it%s",
+			s->command == COMMAND_BREAK
+				? ""
+				: "; repeat -k for several keys: -k KEY -k KEY");
 	return dst;
 }
 
-/* An option follows the first operand. */
-static int misplaced(struct reading *r, const char *operand, const char *word)
+/* An address of a node that stands alone was hardly meant as a key. */
+static int check_key_operand(struct reading *r, const char *word)
 {
-	char shown[100], hint[OPERAND_HINT_MAX];
+	char shown[100];
 
+	if (!has_scheme(word))
+		return 0;
 	mask_escape_word(shown, sizeof(shown), word);
-	err_set(r->e, ERR_USAGE, "'%s' comes too late: options go first", shown);
-	if (option_operand_hint(hint, r->s, operand)[0])
-		return err_hint(r->e, "%s", hint);
-	return err_hint(
-		r->e, "options come before the keys; put '--' before a key that begins with '-'");
+	err_set(r->e, ERR_USAGE, "unexpected node '%s' in the place of a key", shown);
+	return err_hint(r->e, "name the nodes with --nodes; a key of that name with -k");
 }
 
-int options_read(
-	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e)
+/* Moves words[0 .. count - 1] behind the next `used` words. */
+static void move_behind(char *words[], int count, int used)
 {
-	struct reading r = {.s = s, .source = {.kind = SOURCE_LINE}, .e = e};
-	int i = first, used;
+	for (int n = 0; n < used; n++) {
+		char *word = words[count + n];
 
-	while (argv[i] && argv[i][0] == '-' && argv[i][1]) {
+		memmove(words + n + 1, words + n, (size_t)count * sizeof(*words));
+		words[n] = word;
+	}
+}
+
+/* Options may follow operands, unless these are a command: moves the operands behind them. Returns
+ * the index of the first operand, or -1. */
+static int read_words(struct reading *r, int first, char *argv[])
+{
+	int at = first, i = first, used;
+	bool has_end;
+
+	while (argv[i]) {
+		if (argv[i][0] != '-' || !argv[i][1]) {
+			if (i == at && check_first_operand(r, i - first, argv + i) < 0)
+				return -1;
+			if (has_command(r->s->command))
+				return at;
+			if (takes_key(r->s->command) && check_key_operand(r, argv[i]) < 0)
+				return -1;
+			i++;
+			continue;
+		}
+		r->operand = NULL;
 		if (strcmp(argv[i], "--") == 0)
-			return read_env(&r, envp) < 0 ? -1 : i + 1;
-		used = argv[i][1] == '-' ? read_long(&r, argv + i) : read_letters(&r, argv + i);
+			used = 1;
+		else
+			used = argv[i][1] == '-' ? read_long(r, argv + i)
+						 : read_letters(r, argv + i);
 		if (used < 0)
 			return -1;
+		has_end = strcmp(argv[i], "--") == 0;
 		i += used;
-		if (s->help || s->version)
+		if (r->operand) {
+			argv[i - 1] += r->operand - argv[i - 1];
+			used--;
+		}
+		move_behind(argv + at, i - used - at - (r->operand != NULL), used);
+		at += used;
+		if (has_end)
+			break;
+		if (r->s->help || r->s->version)
 			return i;
 	}
-	/* The arguments of a command are not options of redlock. */
-	for (int n = i; argv[n] && !has_command(s->command); n++)
-		if (argv[n][0] == '-' && argv[n][1])
-			return misplaced(&r, argv[i], argv[n]);
-	if (check_first_operand(&r, i - first, argv + i) < 0)
-		return -1;
-	return read_env(&r, envp) < 0 ? -1 : i;
+	return at;
+}
+
+int options_read(struct settings *s, int first, char *argv[], char *const envp[], struct err *e)
+{
+	struct reading r = {.s = s, .source = {.kind = SOURCE_LINE}, .e = e};
+	int at = read_words(&r, first, argv);
+
+	if (at < 0 || s->help || s->version)
+		return at;
+	if (option_takes_operand(s->command) && s->names.count == 0 && argv[at]) {
+		if (set_value(&r, find_row(&r, "key"), "", argv[at]) < 0)
+			return -1;
+		at++;
+	}
+	return read_env(&r, envp) < 0 ? -1 : at;
 }
 
 long options_read_format(enum command command, int first, char *const argv[], char *const envp[])

@@ -97,13 +97,17 @@ bool option_is_called(const struct option_row *row, const char *word);
 const char *option_nearest(const char *name, unsigned commands);
 
 /*
- * Reads the options in argv[first..] up to the first operand or "--". Afterwards the environment
- * sets what the command line left open. Returns the index of the first operand, or -1 with *e
- * (ERR_USAGE, or ERR_CONFIG for a node). Stops early, without reading the environment, at --help or
+ * Reads the options in argv[first..], of a subcommand with a COMMAND up to the first operand.
+ * Others may have options after operands, which it moves behind the options; their first operand is
+ * the key, unless --key is given. Afterwards the environment sets what the command line left open.
+ * Returns the index of the first operand that is not the key, or -1 with *e (ERR_USAGE, or
+ * ERR_CONFIG for a node). Stops early, without reading the environment, at --help or
  * --version. Values are kept as pointers into argv and envp.
  */
-int options_read(
-	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e);
+int options_read(struct settings *s, int first, char *argv[], char *const envp[], struct err *e);
+
+/* May one operand stand in the place of --key? */
+bool option_takes_operand(enum command command);
 
 /* Returns the format alone, also of a command line that options_read() refuses: words that are no
  * options of the command are left out. An unknown format counts as FORMAT_ENV. */

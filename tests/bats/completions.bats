@@ -439,6 +439,11 @@ we'b \$1" release -k ''
 	chmod +x "$T/bin/redlock"
 	among 'redlock release -k ' db one two
 	exactly 'redlock release -k db --key o' one
+	exactly 'redlock release d' db
+	exactly 'redlock wait -n d' db
+	exactly 'redlock wait db t'
+	exactly 'redlock status -k t' two
+	exactly 'redlock status one --limit 3 t' two
 	exactly 'redlock status d' db
 	exactly 'redlock status one t' two
 	exactly 'redlock break --key=t' two

@@ -411,5 +411,5 @@ hint: chmod o-rwx '$file'"
 
 @test "config: a full disk, and one argument too many" {
 	run -125 bash -c "'$REDLOCK_BUILD/redlock' config > /dev/full"
-	says 64 '' "redlock: unexpected argument 'more'*" config more
+	says 64 '' "redlock: unexpected argument 'more'*" config job more
 }

@@ -145,7 +145,8 @@ together
 }
 
 @test "wrong arguments, and a full disk" {
-	says 64 '' "redlock: unexpected argument 'job'?hint: *" doctor job
+	says 64 '' "redlock: unexpected argument 'other'?hint: *" doctor job other
+	says 64 '' "redlock: unexpected node 'redis://a' in the place of a key?hint: *" doctor redis://a
 	says 64 '' "redlock: --wait is not an option of 'redlock doctor'?hint: *" doctor --wait 1s
 	says 64 '' "redlock: --strict is not an option of 'redlock status'?hint: *" status --strict
 	says 64 '' "redlock: --strict takes no value?hint: *" doctor --strict=yes

@@ -551,18 +551,16 @@ extend_at_last() {
 		says 64 '' "redlock: --token needs a value: TOKEN?hint: *" $command -k job --token
 		says 64 '' "redlock: unknown option '--tokn'?hint: did you mean --token? See 'redlock help $command'" $command -k job --tokn x
 		says 64 '' "redlock: --wait is not an option of 'redlock $command'?hint: see 'redlock help $command'" $command -k job --token x --wait 3s
-		says 64 '' "redlock: unexpected argument 'more'?hint: see 'redlock help'" $command -k job --token x more
-		says 64 '' "redlock: '-k' comes too late: options go first?hint: *" $command --token x more -k job
+		says 64 '' "redlock: unexpected argument 'more'?hint: the command line has a key already: *" $command -k job --token x more
+		says 64 '' "redlock: unexpected argument 'more'?hint: *" $command --token x more -k job
+		says 64 '' "redlock: unexpected argument 'more'?hint: *" $command job --token x more
 	done
 	# a key or a token without its option
-	says 64 '' "redlock: '--token' comes too late: options go first?hint: name the key with -k: -k job" release job --token x
+	says 64 '' "redlock: unexpected argument 'x'?hint: give the token with --token: --token x" release job x
 	says 64 '' "redlock: unexpected argument 'x'?hint: give the token with --token: --token x" release -k job x
 	says 64 '' "redlock: --slot needs --limit?hint: give the limit *" check -k job --slot 2 x
 	for command in extend check; do
 		says 64 '' "redlock: missing token?hint: give the token with --token: --token x" $command -k job x
-	done
-	for command in acquire hold wait break extend release check; do
-		says 64 '' "redlock: missing key?hint: name the key with -k: -k job" $command job
 	done
 	for command in extend check; do
 		says 64 '' "redlock: missing token?hint: give it with --token, --token-file or REDLOCK_TOKEN: *" $command -k job
@@ -575,7 +573,9 @@ extend_at_last() {
 		[ $command = break ] ||
 			says 64 '' "redlock: --token is not an option of 'redlock $command'?hint: *" $command -k job --token x
 		says 64 '' "redlock: unexpected argument 'more'?hint: *" $command -k job more
-		says 64 '' "redlock: '-n' comes too late: options go first?hint: *" $command -k job more -n
+		says 64 '' "redlock: unexpected argument 'more'?hint: *" $command -k job more -n
+		says 64 '' "redlock: unexpected argument 'more'?hint: the command line has a key already: quote a key that has a space in it*" $command job more -n
+		says 64 '' "redlock: unexpected node 'redis://a' in the place of a key?hint: *" $command redis://a
 		says 64 '' "redlock: unknown option '-\\\\x1b'?hint: *" $command -k job -$'\e'
 	done
 	says 64 '(exit 64)' "redlock: --format 'xml' is not plain, env or json?hint: *" acquire -k job --format xml

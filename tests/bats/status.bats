@@ -370,8 +370,11 @@ shows_waiters() {
 	done
 	says 64 '' "redlock: the key is empty?hint: check the variable that it comes from" status job ''
 	says 64 '' "redlock: the key is too long: 5000 bytes, at most 4096 are allowed" status "$(printf 'x%.0s' $(seq 5000))"
-	says 64 '' "redlock: '-v' comes too late: options go first?hint: *" status job -v
-	says 64 '' "redlock: -k is not an option of 'redlock status'?hint: *" status -k job
+	says 0 "'job' is free" '' status -k job
+	says 0 "'job' is free
+'other' is free
+'third' is free" '' status job -k other third
+	[ "$(redlock status --json job --limit 2 -k other | jq -c '[.locks[].key]')" = '["job","other"]' ]
 	says 64 '' "redlock: --yes is not an option of 'redlock status'?hint: *" status --yes
 	acquire job
 	for words in status 'status job' 'status --json' 'status --watch'; do
@@ -413,19 +416,22 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 @test "break on a terminal: asks, and only yes is a yes" {
 	acquire job
 	for word in 'no\r' 'YES\r' '\r' ' yes\r' 'yesyesyesyesyesyesyes\r' '\x04'; do
-		on_pty expect:"'job' is held by me" expect:"Type 'yes' to do so" send:"$word" expect:'nothing was removed' break -fk job
+		on_pty expect:"'job' is held by me" expect:"Type 'yes' or 'y' to do so" send:"$word" expect:'nothing was removed' break -fk job
 		[ "$status" -eq 75 ]
 		eventually held_on job 3
 	done
 	# the question must follow the report that it is about
 	run -64 "$REDLOCK_BUILD/tools/pty" -- sh -c '"$0" break -fk job 2> "$1"' "$REDLOCK_BUILD/redlock" "$T/unseen"
 	eventually held_on job 3
-	on_pty expect:"Type 'yes' to do so" send:'\x03' break -fk job
+	on_pty expect:"Type 'yes' or 'y' to do so" send:'\x03' break -fk job
 	[ "$status" -eq 130 ]
 	eventually held_on job 3
-	on_pty expect:"Type 'yes' to do so" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: removed" break -fk job
-	[ "$status" -eq 0 ]
-	held_on job 0
+	for word in y yes; do
+		on_pty expect:"Type 'yes' or 'y' to do so" send:"$word\r" expect:"1.sock: removed" expect:"3.sock: removed" break -fk job
+		[ "$status" -eq 0 ]
+		held_on job 0
+		acquire job
+	done
 }
 
 @test "break: a lock that changed hands since it was shown is left alone: 75" {
@@ -516,7 +522,7 @@ on_each() {
 	# an extension changes no name; another holder does
 	node 1 zadd job 1900000000 second
 	break_later() {
-		run "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes' to do so" run:"redis-cli -s $T/2.sock $1" send:'yes\r' \
+		run "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes' or 'y' to do so" run:"redis-cli -s $T/2.sock $1" send:'yes\r' \
 			-- "$REDLOCK_BUILD/redlock" break -fk job
 	}
 	break_later "zadd job 1 third"
@@ -595,7 +601,7 @@ on_each() {
 
 @test "break: servers that close idle connections while the user thinks" {
 	redlock acquire -k job > "$T/set"
-	run "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes' to do so" \
+	run "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes' or 'y' to do so" \
 		run:"for i in 1 2 3; do redis-cli -s $T/\$i.sock client kill type normal skipme yes; done" send:'yes\r' \
 		-- "$REDLOCK_BUILD/redlock" break -fk job
 	echo "$output"

@@ -209,6 +209,11 @@ hint: use --fence on the command line" run -n -k job -- echo 'done'
 	[[ "$(COLUMNS=100 redlock help --all run | tr -s ' \n' ' ')" == *"repeat it for several"* ]]
 	says 0 '' "redlock: 'one' is free
 redlock: 'one' is not held: nothing was removed" break -k one -k one
+	says 0 '' "redlock: 'one' is free
+redlock: 'one' is not held: nothing was removed" break one --yes
+	says 64 '' "redlock: unexpected argument 'two'
+hint: the command line has a key already: quote a key that has a space in it" break one two --yes
+	says 64 '' "redlock: unexpected argument 'two'*" break -k one --yes two
 }
 
 @test "command: missing, two of them" {
@@ -257,7 +262,6 @@ redlock: 'one' is not held: nothing was removed" break -k one -k one
 	refused 64 "redlock: '3' comes after -s, which takes no value" acquire -k job -s 3
 	hinted 'quote the token: --token "$token"' \
 		64 "redlock: '1234' is an argument of its own, not part of --token" release -k job --token 9999 1234
-	hinted "name the keys without an option: redlock status KEY" 64 "redlock: -k is not an option of 'redlock status'" status -k job
 	hinted "-k goes before the key: redlock run -k KEY -- COMMAND" 64 "redlock: missing key" run deploy -- touch "$T/never"
 	refused 64 "redlock: --on-lost 'stop' suspends a command instead of ending it" run -k job --on-lost stop -- touch "$T/never"
 	REDLOCK_FAIR=maybe refused 64 "redlock: REDLOCK_FAIR 'maybe' is not yes, no or a number from 0 to 9" run -k job touch "$T/never"

@@ -1,6 +1,7 @@
 /* option: the table, the command line and the environment. */
 #include "cli/option.h"
 
+#include "base/text.h"
 #include "proto/request.h"
 #include "unit/unit.h"
 
@@ -31,7 +32,7 @@ static void be_one_of(unsigned commands)
 		command++;
 }
 
-static struct reading *read_all(char *const argv[], char *const envp[])
+static struct reading *read_all(char *argv[], char *const envp[])
 {
 	static struct reading r;
 
@@ -470,8 +471,17 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 static void expect_sample(
 	const char *line, const char *env, const struct option_row *row, int which, int rc)
 {
-	struct reading *r = read_line(line, env);
+	struct reading *r;
+	char without[200];
+	size_t len = strlen(line);
 
+	/* The operand at the end is the key of some subcommands. */
+	if (option_takes_operand(command) && len > 0 && line[len - 1] == 'x') {
+		snprintf(without, sizeof(without), "%s", line);
+		without[len > 1 ? len - 2 : 0] = '\0';
+		line = without;
+	}
+	r = read_line(line, env);
 	unit_check(r->rc == rc, __FILE__, __LINE__, "'%s' with '%s': %d, not %d: %s", line, env,
 		r->rc, rc, r->e.text);
 	unit_check(has_sample(&r->s, row, which), __FILE__, __LINE__,
@@ -531,14 +541,66 @@ TEST(every_option_from_the_command_line)
 	command = COMMAND_RUN;
 }
 
-TEST(options_go_before_the_keys)
+/* `line` has these operands after it was read, separated by blanks. */
+static void expect_operands(const char *line, const char *operands)
+{
+	static char words[200], got[200];
+	char *argv[WORDS_MAX + 1] = {NULL}, *rest = words;
+	struct settings s;
+	struct err e;
+	size_t used = 0;
+	int at;
+
+	snprintf(words, sizeof(words), "%s", line);
+	for (int n = 0; n < WORDS_MAX && rest; n++)
+		argv[n] = strsep(&rest, "|");
+	settings_init(&s, command);
+	at = options_read(&s, 0, argv, nothing, &e);
+	got[0] = '\0';
+	for (int i = at; CHECK(at >= 0) && argv[i]; i++)
+		text_append(got, sizeof(got), &used, "%s%s", used ? " " : "", argv[i]);
+	CHECK_TEXT(got, operands);
+}
+
+TEST(options_may_follow_keys_but_not_a_command)
 {
 	command = COMMAND_STATUS;
-	CHECK_TEXT(read_line("a|-v", "")->e.text, "'-v' comes too late: options go first");
-	CHECK_INT(read_line("a|-", "")->rc, 0);
-	CHECK_INT(read_line("--|a|-v", "")->rc, 1);
+	expect_operands("a|-v", "a");
+	expect_operands("a|-", "a -");
+	expect_operands("--|a|-v", "a -v");
+	expect_operands("a|--limit|3|b|-v|--|-c|--|d", "a b -c -- d");
+	expect_operands("a|-k|b|-kc|--key=d|-vke|--key|f", "a b c d e f");
+	CHECK_INT(read_line("a|-v|--limit|3|b", "")->s.limit, 3);
 	command = COMMAND_RUN;
+	expect_operands("a|-v", "a -v");
+	expect_operands("-v|a|-k|b", "a -k b");
 	CHECK_INT(read_line("a|-v", "")->rc, 0);
+}
+
+TEST(option_key_may_be_an_operand)
+{
+	static const enum command takes[] = {COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE,
+		COMMAND_CHECK, COMMAND_WAIT, COMMAND_HOLD, COMMAND_BREAK, COMMAND_DOCTOR,
+		COMMAND_CONFIG};
+
+	for (size_t i = 0; i < COUNT_OF(takes); i++) {
+		struct reading *r;
+
+		command = takes[i];
+		r = read_line("a|-v", "REDLOCK_KEY=b");
+		CHECK_INT(r->rc, 2);
+		CHECK_INT(r->s.names.count, 1);
+		CHECK_TEXT(r->s.names.key[0], "a");
+		expect_operands("a|b|-v", "b");
+		expect_operands("a|-v|-k|b", "a");
+		expect_operands("-k|a|-v|b", "b");
+		expect_operands("-v|--|-a", "");
+		CHECK_TEXT(read_line("-v|redis://:secret@a", "")->e.text,
+			"unexpected node 'redis://***@a' in the place of a key");
+		CHECK_INT(read_line("-v|--|redis://a", "")->rc, 3);
+		CHECK_INT(read_line("", "REDLOCK_KEY=b")->rc, 0);
+	}
+	command = COMMAND_RUN;
 }
 
 TEST(option_fence_is_a_flag_for_some_and_a_number_for_the_gate)
@@ -693,7 +755,7 @@ TEST(every_option_from_the_environment)
 		if (!row->env) {
 			/* The field keeps its value; another row with that name may change another
 			 * field. */
-			r = read_line("x", env);
+			r = read_line("", env);
 			CHECK_INT(r->rc, 0);
 			CHECK(row->kind == OPTION_OFF || !has_sample(&r->s, row, 1));
 			continue;
@@ -1111,7 +1173,9 @@ TEST(option_tokens_of_the_environment)
 	static const struct {
 		const char *line, *env, *want;
 	} cases[] = {
-		{"x", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "t"},
+		{"", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "t"},
+		{"k", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "t"},
+		{"x", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "none"},
 		{"-k|k", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "t"},
 		{"-k|other", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "none"},
 		{"-k|other", "REDLOCK_TOKEN=t", "t"},
@@ -1282,7 +1346,8 @@ TEST(config_is_for_all_commands)
 	r = read_config("x", "", file);
 	CHECK(r->rc == 0 && r->s.limit == 3 && r->s.ttl == 30 * USEC_SEC);
 	command = COMMAND_BREAK;
-	CHECK_TEXT(read_config("x", "", file)->s.names.key[0], "k");
+	CHECK_TEXT(read_config("", "", file)->s.names.key[0], "k");
+	CHECK_TEXT(read_config("x", "", file)->s.names.key[0], "x");
 	command = COMMAND_RUN;
 }
 
@@ -1438,40 +1503,40 @@ TEST(option_values_for_people)
 	static const struct {
 		const char *line, *name, *value;
 	} cases[] = {
-		{"x", "ttl", "30s"},
-		{"x", "wait", "nothing"},
+		{"", "ttl", "30s"},
+		{"", "wait", "nothing"},
 		{"-n", "wait", "0ms"},
 		{"-n", "no-wait", "0ms"},
-		{"x", "kill-after", "nothing"},
-		{"x", "min-hold", "nothing"},
+		{"", "kill-after", "nothing"},
+		{"", "min-hold", "nothing"},
 		{"--min-hold|0", "min-hold", "0ms"},
 		{"--max-run|90s", "max-run", "90s"},
-		{"x", "key", "nothing"},
+		{"", "key", "nothing"},
 		{"-k|a\x1b", "key", "a\\x1b"},
-		{"x", "key-format", "nothing"},
+		{"", "key-format", "nothing"},
 		{"--key-format|%s\x1b", "key-format", "%s\\x1b"},
-		{"x", "owner", "nothing"},
+		{"", "owner", "nothing"},
 		{"--owner|me\x1b", "owner", "me\\x1b"},
-		{"x", "drift-factor", "0.1"},
+		{"", "drift-factor", "0.1"},
 		{"--drift-factor|0.125", "drift-factor", "0.125"},
-		{"x", "node-timeout", "nothing"},
-		{"x", "on-lost", "nothing"},
-		{"x", "signal", "TERM"},
+		{"", "node-timeout", "nothing"},
+		{"", "on-lost", "nothing"},
+		{"", "signal", "TERM"},
 		{"--on-lost|warn", "on-lost", "warn"},
 		{"--on-lost|40", "on-lost", "40"},
 		{"--restart-guard|off", "restart-guard", "off"},
 		{"--json", "json", "yes"},
-		{"x", "conflict-exit-code", "75"},
+		{"", "conflict-exit-code", "75"},
 		{"-E|0", "conflict-exit-code", "0"},
-		{"x", "limit", "nothing"},
+		{"", "limit", "nothing"},
 		{"-L|5", "limit", "5"},
 		{"-vv", "verbose", "2"},
-		{"x", "verbose", "no"},
+		{"", "verbose", "no"},
 		{"-v", "verbose", "yes"},
 		{"--max-run|0", "max-run", "0"},
 		{"--max-run|90m", "max-run", "1h30m"},
 		{"--max-run|90500ms", "max-run", "90500ms"},
-		{"x", "password", "nothing"},
+		{"", "password", "nothing"},
 		{"--node|u:p@a|--node|unix://:p@/b?db=1|--node|w@[::1]:7|--node|d", "nodes",
 			"redis://u:***@a:6379 unix://:***@/b?db=1 redis://***@[::1]:7 "
 			"redis://d:6379"},
@@ -1480,8 +1545,8 @@ TEST(option_values_for_people)
 	command = COMMAND_CONFIG;
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		CHECK_TEXT(value_of(read_line(cases[i].line, ""), cases[i].name), cases[i].value);
-	CHECK_TEXT(value_of(read_line("x", "REDLOCK_PASSWORD=p"), "password"), "***");
-	CHECK_TEXT(value_of(read_line("x", "REDLOCK_PASSWORD="), "password"), "nothing");
+	CHECK_TEXT(value_of(read_line("", "REDLOCK_PASSWORD=p"), "password"), "***");
+	CHECK_TEXT(value_of(read_line("", "REDLOCK_PASSWORD="), "password"), "nothing");
 	command = COMMAND_ACQUIRE;
 	CHECK_TEXT(value_of(read_line("--format|env", ""), "format"), "env");
 	command = COMMAND_RUN;

@@ -240,7 +240,6 @@ static int bad_choice(struct reading *r, const char *source, const char *value,
 		      : -1;
 }
 
-/* `source` is how the user wrote the option: "--ttl", "-t" or "REDLOCK_TTL". */
 /* No process can handle SIGSTOP, and none ends by it. */
 static bool is_stop(const struct option_row *row, const void *field)
 {
@@ -248,6 +247,15 @@ static bool is_stop(const struct option_row *row, const void *field)
 	       *(const long *)field == SIGSTOP;
 }
 
+/* Many programs take a TTL in milliseconds. */
+#define BARE_TTL_LEAST (1000 * USEC_SEC)
+
+static bool is_bare(const char *value, usec d)
+{
+	return d >= BARE_TTL_LEAST && value[strspn(value, "0123456789.")] == '\0';
+}
+
+/* `source` is how the user wrote the option: "--ttl", "-t" or "REDLOCK_TTL". */
 static int set_value(
 	struct reading *r, const struct option_row *row, const char *source, const char *value)
 {
@@ -286,6 +294,8 @@ static int set_value(
 		break;
 	case OPTION_DURATION:
 		why = duration_parse(value, field);
+		if (row->field == FIELD(ttl))
+			r->s->bare_ttl = !why && is_bare(value, *(usec *)field) ? value : NULL;
 		break;
 	case OPTION_TIME_LIMIT:
 		why = duration_parse(value, field);
@@ -720,6 +730,7 @@ static int read_ttl_of_env(struct reading *r, char *const envp[])
 	if (!text_number(value, 1, DURATION_MAX / USEC_MSEC, &ms))
 		return bad_value(r, "REDLOCK_TTL_MS", value, "is not a number of milliseconds");
 	r->s->ttl = ms * USEC_MSEC;
+	r->s->bare_ttl = NULL;
 	r->s->source[find_row(r, "ttl") - option_rows] =
 		(struct source){.kind = SOURCE_ENV, .variable = "REDLOCK_TTL_MS"};
 	return 0;

@@ -518,10 +518,41 @@ int settings_set_token(struct settings *s, const char *token, struct err *e)
 	return check_limit(s, e);
 }
 
+bool settings_makes_key(const struct settings *s)
+{
+	return s->command == COMMAND_RUN || s->command == COMMAND_HOLD ||
+	       s->command == COMMAND_ACQUIRE || s->command == COMMAND_WAIT;
+}
+
+/* A newline at the end is hardly meant: 'nightly' is another lock than 'nightly' and a newline.
+ * Only subcommands that would begin to use the key refuse it: others show and end its lock. */
+static int check_ends(const struct settings *s, struct err *e)
+{
+	char shown[120];
+
+	for (int i = 0; i < s->names.count && settings_makes_key(s); i++) {
+		const char *key = s->names.key[i];
+		size_t len = strlen(key);
+
+		if (!strchr("\r\n", key[len - 1]))
+			continue;
+		err_set(e, ERR_USAGE, "the key '%s' has a %s at its end",
+			utf8_escape(shown, sizeof(shown), key, len),
+			key[len - 1] == '\n' ? "newline" : "carriage return");
+		return err_hint(e, key[len - 1] == '\n'
+					   ? "in YAML, write '|-' in place of '|'"
+					   : "the text that it comes from has the line ends of "
+					     "Windows: 'tr -d \"\\r\"' removes them");
+	}
+	return 0;
+}
+
 static int check_names(struct settings *s, struct err *e)
 {
 	const char *command = command_name(s->command);
 
+	if (check_ends(s, e) < 0)
+		return -1;
 	if (s->keys.count == 0 && wants_key(s)) {
 		err_set(e, ERR_USAGE, "missing key");
 		return err_hint(e, "name the lock with -k KEY; see 'redlock help %s'", command);

@@ -101,6 +101,7 @@ struct settings {
 	const char *metrics_file;
 	const char *log; /* stderr, syslog or a file; NULL: stderr */
 	usec ttl;
+	const char *bare_ttl; /* the TTL as a long number without a unit; NULL: it is none */
 	usec wait;
 	usec node_wait; /* NEVER: not given */
 	long conflict_exit_code;
@@ -163,6 +164,9 @@ int settings_set_keys(struct settings *s, const char *text, long count, struct e
 
 /* Writes the names, or the keys, separated by newlines; "" if there are none. Returns dst. */
 const char *settings_text(char dst[REQUEST_KEY_MAX + 1], const struct key_list *list);
+
+/* Does the subcommand create keys, or wait for keys that others create? */
+bool settings_makes_key(const struct settings *s);
 
 /* Returns -1 with *e (ERR_USAGE) if the text is not valid as a key. */
 int settings_check_key(const char *key, struct err *e);

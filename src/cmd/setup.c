@@ -1,6 +1,7 @@
 #include "cmd/setup.h"
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -292,11 +293,50 @@ static void warn_of_variable(const struct idle_variable *v, const char *command)
 	log_hint(LOG_NORMAL, "use --%s on the command line", v->row->name);
 }
 
+/* A key with spaces at its ends is probably a text that was cut badly. */
+static void warn_of_blanks(const struct settings *s)
+{
+	static const char blanks[] = " \t\r\n\v\f";
+	char shown[120];
+
+	for (int i = 0; i < s->names.count && settings_makes_key(s); i++) {
+		const char *key = s->names.key[i];
+		size_t len = strlen(key);
+		bool begins = strchr(blanks, key[0]) != NULL;
+
+		if (!begins && !strchr(blanks, key[len - 1]))
+			continue;
+		log_say(LOG_NORMAL,
+			"the key '%s' has a space at its %s: without it, the lock is another one",
+			utf8_escape(shown, sizeof(shown), key, len), begins ? "start" : "end");
+	}
+}
+
+/* The time for which other clients wait after a crash, by mistake a thousand times as long. */
+static void warn_of_ttl(const struct settings *s)
+{
+	char length[DURATION_TEXT_MAX];
+	struct err e;
+
+	if (!s->bare_ttl)
+		return;
+	err_set(&e, ERR_USAGE, "--ttl %s is %s seconds (%s)", s->bare_ttl, s->bare_ttl,
+		duration_format(length, s->ttl));
+	(void)err_hint(&e,
+		"did you mean %sms? A number without a unit is in seconds; 's' shows that it is "
+		"meant",
+		s->bare_ttl);
+	options_blame(s, setup_file(), &e);
+	log_err(&e);
+}
+
 void setup_warn(const struct settings *s)
 {
 	struct idle_variable v;
 	int next = 0;
 
+	warn_of_blanks(s);
+	warn_of_ttl(s);
 	while (option_idle_variable(s->command, environ, &next, &v))
 		warn_of_variable(&v, command_name(s->command));
 	for (int i = 0; i < 2; i++) {

@@ -216,6 +216,43 @@ hint: the command line has a key already: quote a key that has a space in it" br
 	says 64 '' "redlock: unexpected argument 'two'*" break -k one --yes two
 }
 
+@test "a key that ends with a newline is refused, one with spaces at its ends is warned of; others can show and break it" {
+	for command in "run -k" "hold -k" "acquire -k" "wait -k" acquire wait; do
+		[[ "$command" == run* ]] && more=(-- touch "$T/never") || more=(-n)
+		refused 64 "redlock: the key 'job\\x0a' has a newline at its end" $command $'job\n' "${more[@]}"
+		[ "${lines[1]}" = "hint: in YAML, write '|-' in place of '|'" ]
+		refused 64 "redlock: the key 'job\\x0d' has a carriage return at its end" $command $'job\r' "${more[@]}"
+	done
+	refused 64 "redlock: the key 'job\\x0a' has a newline in it: it cannot be one of several" run -k a -k $'job\n' -- touch "$T/never"
+	redis-cli -s "$T/1.sock" set $'job\n' other px 600000
+	says 0 "'job?x0a' is held by *" '' status $'job\n'
+	says 64 '' "redlock: missing token*" release $'job\n'
+	says 79 '' "redlock: 'job?x0a' is no longer *" check $'job\n' --token x
+	says 0 '*1.sock: removed' '*' break -fy $'job\n'
+	for key in ' job' $'\njob'; do
+		says 0 '' "redlock: the key '*job' has a space at its start: without it, the lock is another one" wait "$key"
+		says 0 '' '' wait -q "$key"
+	done
+	says 0 '' "redlock: the key 'job?x09' has a space at its end: without it, the lock is another one" wait $'job\t'
+	says 0 "'job ' is free" '' status 'job '
+	says 0 '' '' run -k $'j\no b' -- true
+}
+
+@test "a TTL of 1000 or more without a unit gets a warning, also with -q" {
+	local text="--ttl 1000 is 1000 seconds (16m)
+hint: did you mean 1000ms? A number without a unit is in seconds; 's' shows that it is meant"
+	says 0 '' "redlock: $text" run -q -k job --ttl 1000 -- true
+	REDLOCK_TTL=1000 says 0 '' "redlock: REDLOCK_TTL: $text" run -q -k job -- true
+	printf '\nttl = 1000\n' > "$T/config"
+	REDLOCK_CONFIG=$T/config says 0 '' "redlock: $T/config:2: $text" run -k job -- true
+	for ttl in 999 1000s 1000000ms 20m; do
+		REDLOCK_CONFIG=$T/config REDLOCK_TTL=5000 says 0 '' '' run -k job --ttl $ttl -- true
+	done
+	REDLOCK_TTL=1000 says 0 "'job' is free" '' status job
+	says 0 '' '' run -k job -- sh -c "'$REDLOCK_BUILD/redlock' extend && '$REDLOCK_BUILD/redlock' check > /dev/null"
+	says 0 '' '' run -k job --ttl 2000s -- sh -c "'$REDLOCK_BUILD/redlock' extend"
+}
+
 @test "command: missing, two of them" {
 	refused 64 "redlock: missing command" run -k job
 	refused 64 "redlock: missing command" run -k job --

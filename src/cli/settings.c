@@ -793,6 +793,8 @@ struct policy settings_policy(const struct settings *s)
 		.node_timeout = s->node_timeout,
 		.wait = s->wait,
 		.node_wait = s->node_wait,
+		.refused_is_permanent = settings_source(s, FIELD(nodes))->kind == SOURCE_NONE &&
+					settings_source(s, FIELD(wait))->kind == SOURCE_NONE,
 		.safety_margin = supervises(s) ? deadline_margin(&deadline) : 0,
 		.is_fair = s->fair > 0,
 		.is_shared = s->shared > 0,

@@ -24,6 +24,13 @@ static int count_no(const struct lock *lock)
 				       : tally_no(&lock->tally);
 }
 
+static bool is_hopeless(const struct lock *lock)
+{
+	return tally_is_hopeless(&lock->tally) ||
+	       (lock->policy.refused_is_permanent &&
+		       reply_is_absent(&lock->tally.ballot[0].reply, REASON_CONNECT));
+}
+
 static void fail_attempt(struct step *s, enum refusal refusal)
 {
 	struct lock *lock = s->lock;
@@ -32,8 +39,8 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	 * or this one gives way, that client wakes them. */
 	enum op op;
 
-	patience_failed(&lock->patience, refusal != REFUSAL_NO_QUORUM,
-		tally_is_hopeless(&lock->tally), lock->tally.began, s->now);
+	patience_failed(&lock->patience, refusal != REFUSAL_NO_QUORUM, is_hopeless(lock),
+		lock->tally.began, s->now);
 	lock->wait_until = patience_until(&lock->patience, &lock->policy);
 	is_moving = semaphore_moves_on(s, is_busy, lock->wait_until);
 	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= lock->wait_until && !is_moving);

@@ -48,6 +48,8 @@ struct policy {
 	usec wait; /* how long to try; 0: one attempt; NEVER: no limit */
 	usec node_wait; /* how long to try without a majority; NEVER: as `wait` says, and shorter if
 			   the nodes' errors are permanent (patience.h) */
+	bool refused_is_permanent; /* a node that refuses connections does not get better: the only
+				      node is the default, and no wait was given */
 	usec safety_margin; /* termination starts this long before the validity ends */
 	bool is_fair; /* never overtakes waiters */
 	bool is_shared; /* shared with other readers; never overtakes waiters */

@@ -165,6 +165,32 @@ TEST(patience_replies_that_are_permanent_for_a_reason_of_their_own)
 	CHECK(!reply_is_permanent(&a));
 }
 
+/* The time until a lock is given up whose only node refuses all connections. */
+static usec tries_a_refused_node(const struct policy *p)
+{
+	struct rig r;
+
+	start_with(&r, p);
+	while (lock_state(&r.lock) == LOCK_TRYING && r.now < BEGIN + 60 * USEC_SEC) {
+		if (r.fake[0].link == LINK_OPENING)
+			link_down(&r, 0, REASON_CONNECT);
+		if (lock_state(&r.lock) == LOCK_TRYING)
+			wait_until(&r, r.up.wake_at);
+	}
+	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+	return r.now - BEGIN;
+}
+
+TEST(patience_with_a_default_node_that_refuses)
+{
+	struct policy p = policy(1, NEVER);
+
+	CHECK(tries_a_refused_node(&p) >= 60 * USEC_SEC);
+	p.refused_is_permanent = true;
+	CHECK(tries_a_refused_node(&p) < 6 * USEC_SEC);
+	CHECK(tries_a_refused_node(&p) > 4 * USEC_SEC);
+}
+
 TEST(patience_of_a_lock_whose_holder_stays)
 {
 	struct policy p = policy(3, 2 * USEC_SEC);

@@ -463,6 +463,11 @@ TEST(settings_keys_and_tokens)
 	s.list = 1;
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(settings_policy(&s).nodes, 1);
+	CHECK(settings_policy(&s).refused_is_permanent);
+	for (int i = 0; i < option_rows_count; i++)
+		if (strcmp(option_rows[i].name, "wait") == 0)
+			s.source[i].kind = SOURCE_FILE;
+	CHECK(!settings_policy(&s).refused_is_permanent);
 }
 
 TEST(settings_of_a_gate)

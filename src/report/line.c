@@ -101,7 +101,7 @@ void line_holder(struct line *l, const struct tally *t, usec age)
 	if (holder.pttl == NEVER)
 		line_add(l, "with no expiry");
 	else
-		line_add(l, "%s left",
+		line_add(l, "expires in %s unless renewed",
 			duration_format(left, holder.pttl - usec_min(holder.pttl, age)));
 }
 

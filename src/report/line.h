@@ -45,7 +45,7 @@ void line_limits(struct line *l, int theirs, int ours);
 /* The holder in a reply: "alice@web1:42 backup since ...", or the start of a foreign value. */
 void line_owner(struct line *l, const struct reply *a);
 
-/* "held by ... on 3 of 5 nodes, 27s left"; the nodes replied `age` ago. */
+/* "held by ... on 3 of 5 nodes, expires in 27s unless renewed"; the nodes replied `age` ago. */
 void line_holder(struct line *l, const struct tally *t, usec age);
 
 /* "with other nodes (5 nodes, list 3fa9c1d2; here 3 nodes, list 77b0e412)": the holder's list, and

@@ -31,7 +31,7 @@ const char *report_lock(char dst[REPORT_MAX], int slot, const struct key_list *k
 /* "is" for one key, "are" for several. */
 const char *report_verb(const struct key_list *keys);
 
-/* "'nightly' is held by alice@web1:42 backup on 3 of 5 nodes, 27s left" */
+/* "'nightly' is held by alice@web1:42 backup on 3 of 5 nodes, expires in 27s unless renewed" */
 const char *report_holder(
 	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys, usec now);
 

@@ -111,7 +111,7 @@ extend_at_last() {
 
 @test "acquire: busy, no quorum, two names of one server: nothing on stdout, and nothing is left" {
 	foreign 3
-	says 75 '' "redlock: 'job' is busy: held by another program (value 'other') on [23] of 3 nodes, 9m left" acquire -n -k job
+	says 75 '' "redlock: 'job' is busy: held by another program (value 'other') on [23] of 3 nodes, expires in 9m unless renewed" acquire -n -k job
 	says 9 '' '' acquire -n -q -E 9 -k job
 	says 75 '' "*redlock: 'job' is busy: *" acquire -w 100ms -k job
 	for i in 1 2 3; do [ "$(node $i get job)" = other ]; done
@@ -250,7 +250,7 @@ extend_at_last() {
 	in_background "$T/out" run -k job "${LONG[@]}" -- sh -c 'redlock extend --ttl 60s && redlock extend && echo extended && read -r _ < "$1"' - "$T/go"
 	eventually file_has "$T/out" extended
 	for i in 1 2 3; do lasts $i 500000 600000; done
-	says 75 '' "redlock: 'job' is busy: held by *, 9m left" run -n -k job -- true
+	says 75 '' "redlock: 'job' is busy: held by *, expires in 9m unless renewed" run -n -k job -- true
 	echo > "$T/go"
 	ended_with 0
 }
@@ -277,7 +277,7 @@ extend_at_last() {
 	says 79 '*' '*' extend --json -k job --token "$TOKEN"
 	json '.outcome == "expired" and .status == 79 and .valid_ms == 0 and ([.nodes[] | select(.answer == "free")] | length) >= 2'
 	foreign 3
-	says 79 '' "redlock: 'job' is no longer this token's: now held by another program (value 'other') on [23] of 3 nodes, 9m left?hint: if the lock should*" extend -k job --token "$TOKEN"
+	says 79 '' "redlock: 'job' is no longer this token's: now held by another program (value 'other') on [23] of 3 nodes, expires in 9m unless renewed?hint: if the lock should*" extend -k job --token "$TOKEN"
 	says 79 '' "redlock: 'job' is no longer this token's: *" extend -q -k job --token "$TOKEN"
 	says 79 '*' '*' extend --json -k job --token "$TOKEN"
 	json '.outcome == "foreign" and .status == 79'
@@ -330,7 +330,7 @@ extend_at_last() {
 	says 79 '*' '*' release --json -k job --token "$TOKEN"
 	json '.outcome == "expired" and .status == 79'
 	foreign 2
-	says 79 '' "redlock: 'job' is no longer this token's: now held by another program (value 'other') on 2 of 3 nodes, 9m left?hint: if the lock should*" release -k job --token "$TOKEN"
+	says 79 '' "redlock: 'job' is no longer this token's: now held by another program (value 'other') on 2 of 3 nodes, expires in 9m unless renewed?hint: if the lock should*" release -k job --token "$TOKEN"
 	held_on job 2
 	for i in 1 2; do node $i del job; done
 	acquire "${LONG[@]}"
@@ -403,7 +403,7 @@ extend_at_last() {
 	says 79 '*' '*' check --json -k job --token "$TOKEN"
 	json '.outcome == "expired" and .valid_ms == 0'
 	acquire "${LONG[@]}" --owner next
-	says 79 '' "redlock: 'job' is no longer this token's: now held by next since * on [23] of 3 nodes, 9m left?hint: if the lock should*" check -k job --token "${TOKEN/[0-9]/a}"
+	says 79 '' "redlock: 'job' is no longer this token's: now held by next since * on [23] of 3 nodes, expires in 9m unless renewed?hint: if the lock should*" check -k job --token "${TOKEN/[0-9]/a}"
 	# the start of a value is no token
 	says 79 '' '*' check -k job --token "${TOKEN:0:39}"
 	says 79 '' '*' check -k job --token "${TOKEN}:"
@@ -441,7 +441,7 @@ extend_at_last() {
 	json '.command == "wait" and .outcome == "free" and .status == 0 and .waited_ms >= 0'
 	is_empty 1
 	acquire "${LONG[@]}" --owner me
-	says 75 '' "redlock: 'job' is busy: held by me since * left" wait -n -k job
+	says 75 '' "redlock: 'job' is busy: held by me since * unless renewed" wait -n -k job
 	says 9 '' '' wait -n -q -E 9 -k job
 	before=$(date +%s%N)
 	says 75 '' "*redlock: 'job' is busy: *" wait -w 300ms -k job

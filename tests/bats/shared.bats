@@ -374,7 +374,7 @@ hint: a reader does not become a writer*"
 	run -0 redlock run -s -k db "${LONG[@]}" --owner x --min-hold 1h -- \
 		"$REDLOCK_BUILD/redlock" run -s -k db "${LONG[@]}" --owner x --min-hold 2h -- true
 	readers 2
-	is_like "$(redlock status db)" "'db' is held by 2 readers: x, x since *, 1h59m left*"
+	is_like "$(redlock status db)" "'db' is held by 2 readers: x, x since *, expires in 1h59m unless renewed*"
 }
 
 @test "a stopped node reads an attempt and its release together, also if the client is gone by then" {

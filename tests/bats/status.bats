@@ -33,12 +33,12 @@ acquire() {
 @test "status KEY: free; held, the holder, since when, for how long, on how many nodes" {
 	says 0 "'job' is free" '' status job
 	acquire job
-	says 0 "'job' is held by me since 20??-??-??T??:??:??Z* on 3 of 3 nodes, 9m left" '' status job
+	says 0 "'job' is held by me since 20??-??-??T??:??:??Z* on 3 of 3 nodes, expires in 9m unless renewed" '' status job
 	since=$(sed "s/.*since \([^ ]*\) .*/\1/" <<< "$output")
 	[ $(($(date +%s) - $(date -d "$since" +%s))) -le 60 ]
 	[ "$(date -d "$since" +%s)" -le "$(date +%s)" ]
 	node 3 del job
-	says 0 "'free' is free?'job' is held by me since * on 2 of 3 nodes, 9m left" '' status free job
+	says 0 "'free' is free?'job' is held by me since * on 2 of 3 nodes, expires in 9m unless renewed" '' status free job
 	says 0 "'job' is held by me *" '' status -q -- job
 }
 
@@ -48,19 +48,19 @@ acquire() {
 	first=$BG
 	eventually in_queue 1
 	for key in '' job; do
-		says 0 "'job' is held by me * left; 1 waiter" '' status "${PATIENT[@]}" $key
+		says 0 "'job' is held by me * unless renewed; 1 waiter" '' status "${PATIENT[@]}" $key
 		says 0 '*' '' status --json "${PATIENT[@]}" $key
 		json '.locks[0].waiters == 1'
 	done
 	json '.locks[0].awaited'
 	in_background "$T/run" run -k job "${PATIENT[@]}" -- true
 	eventually in_queue 2
-	says 0 "'job' is held by me * left; 2 waiters" '' status "${PATIENT[@]}" job
-	says 0 "'job' is held by me * left; 2 waiters" '' status "${PATIENT[@]}"
+	says 0 "'job' is held by me * unless renewed; 2 waiters" '' status "${PATIENT[@]}" job
+	says 0 "'job' is held by me * unless renewed; 2 waiters" '' status "${PATIENT[@]}"
 	# a waiter that was killed is not counted
 	kill -KILL "$BG"
 	eventually in_queue 1
-	says 0 "'job' is held by me * left; 1 waiter" '' status "${PATIENT[@]}" job
+	says 0 "'job' is held by me * unless renewed; 1 waiter" '' status "${PATIENT[@]}" job
 	BG=$first
 	redlock release -k job --token "$TOKEN"
 	ended_with 0
@@ -71,7 +71,7 @@ acquire() {
 # shows_waiters KEY TEXT: status says so about the key, as about all keys.
 shows_waiters() {
 	local key
-	for key in "$1" ''; do says 0 "*'$1' is held by * left$2" '' status "${PATIENT[@]}" $key; done
+	for key in "$1" ''; do says 0 "*'$1' is held by * unless renewed$2" '' status "${PATIENT[@]}" $key; done
 }
 
 @test "status: a client that holds the lock now, or waits at another node or for another key, is counted once" {
@@ -133,7 +133,7 @@ shows_waiters() {
 	node 2 set job other px 600000
 	kill_node 3
 	says 0 '*' '' status -v job
-	is_like "${lines[0]}" "'job' is held by another program (value 'other') on 1 of 3 nodes, 9m left; that is no majority: *"
+	is_like "${lines[0]}" "'job' is held by another program (value 'other') on 1 of 3 nodes, expires in 9m unless renewed; that is no majority: *"
 	[ "${#lines[@]}" -eq 4 ]
 	is_like "${lines[1]}" "  unix://$T/1.sock look: no, the key is gone (*ms)"
 	is_like "${lines[2]}" "  unix://$T/2.sock look: no, held by another program (value 'other') (*ms)"
@@ -142,7 +142,7 @@ shows_waiters() {
 
 @test "status: irregular states are named" {
 	put me 1 px 600000
-	says 0 "'job' is held by another program (value 'me') on 1 of 3 nodes, 9m left; that is no majority: an attempt that is under way, late or crashed" '' status job
+	says 0 "'job' is held by another program (value 'me') on 1 of 3 nodes, expires in 9m unless renewed; that is no majority: an attempt that is under way, late or crashed" '' status job
 	says 0 '*' '' status --json job
 	json '.locks[0].state == "minority" and .locks[0].on_nodes == 1'
 	put me 3
@@ -171,7 +171,7 @@ shows_waiters() {
 	says 0 "*: it expires at $(date -u -d "@$future" +%FT%TZ)" '' status job
 	# a key with an expiry is no such lock, and other digits are no such time
 	put $past 3 px 600000
-	says 0 "*on 3 of 3 nodes, 9m left" '' status job
+	says 0 "*on 3 of 3 nodes, expires in 9m unless renewed" '' status job
 	for value in ${past}1 ${past}12 ${past}1234 ${past%?} x$past $past.x; do
 		put "$value" 3
 		says 0 "*with no expiry; it stays until a client deletes the key" '' status job
@@ -241,10 +241,10 @@ shows_waiters() {
 	node 2 del lock:0008
 	says 0 '*' '' status
 	[ "${#lines[@]}" -eq 700 ]
-	[ "$(grep -c "' is held by o[0-9]* since 2023-11-14T22:13:20Z ([0-9dh]*) on 3 of 3 nodes, 9m left$" <<< "$output")" -eq 698 ]
+	[ "$(grep -c "' is held by o[0-9]* since 2023-11-14T22:13:20Z ([0-9dh]*) on 3 of 3 nodes, expires in 9m unless renewed$" <<< "$output")" -eq 698 ]
 	is_like "${lines[0]}" "'lock:0001' is held by o1 *"
-	is_like "${lines[6]}" "'lock:0007' is held by o7 * on 2 of 3 nodes, 9m left"
-	is_like "${lines[7]}" "'lock:0008' is held by o8 * on 1 of 3 nodes, 9m left; that is no majority: *"
+	is_like "${lines[6]}" "'lock:0007' is held by o7 * on 2 of 3 nodes, expires in 9m unless renewed"
+	is_like "${lines[7]}" "'lock:0008' is held by o8 * on 1 of 3 nodes, expires in 9m unless renewed; that is no majority: *"
 	is_like "${lines[699]}" "'lock:0700' is held by o700 *"
 	says 0 '*' '' status --json
 	json '(.locks | length) == 700 and (.locks | map(select(.state == "held" and .on_nodes == 3)) | length) == 698'
@@ -271,7 +271,7 @@ shows_waiters() {
 	says 0 "'job' is held by me * on 2 of 3 nodes, *?'other' is held by *" '' status
 	# some keys only
 	with +getrange resetkeys '~job'
-	says 0 "'job' is held by me * on 3 of 3 nodes, 9m left" "redlock: user 'monkey' may not read all keys: other locks are not shown?hint: *~\* +scan +getrange*" status
+	says 0 "'job' is held by me * on 3 of 3 nodes, expires in 9m unless renewed" "redlock: user 'monkey' may not read all keys: other locks are not shown?hint: *~\* +scan +getrange*" status
 	says 0 '*' "*user 'monkey' may not read all keys: *" status --json
 	json '.partial and (.locks | length) == 1'
 	with resetkeys '~free'
@@ -388,7 +388,7 @@ shows_waiters() {
 @test "break --yes: shows the holder, deletes the key everywhere, and reports it" {
 	acquire job
 	says 0 "unix://$T/1.sock: removed?unix://$T/2.sock: removed?unix://$T/3.sock: removed" \
-		"redlock: 'job' is held by me since * on 3 of 3 nodes, 9m left?redlock: the holder's command may still run for up to 9m" break -f -k job --yes
+		"redlock: 'job' is held by me since * on 3 of 3 nodes, expires in 9m unless renewed?redlock: the holder's command may still run for up to 9m" break -f -k job --yes
 	held_on job 0
 	says 0 '' "redlock: 'job' is free?redlock: 'job' is not held: nothing was removed" break -f -k job --yes
 	acquire job
@@ -513,7 +513,7 @@ on_each() {
 @test "break: Redisson's hash and Symfony's sorted set, by the names that were shown" {
 	on_each hset job 5c3a:1 1
 	on_each pexpire job 600000
-	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value '(hash) 5c3a:1') on 3 of 3 nodes, 9m left; *" break -fy -k job
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value '(hash) 5c3a:1') on 3 of 3 nodes, expires in 9m unless renewed; *" break -fy -k job
 	held_on job 0
 	on_each zadd job 1700000000 second 1800000000 'the first'
 	on_each pexpire job 600000

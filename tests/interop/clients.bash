@@ -59,7 +59,7 @@ exclude_each_other() {
 	# the library has the lock;
 	it_takes "$1"
 	says 75 '' "redlock: '$1' is busy: held by another program *" run -n -k job -- true
-	says 0 "'$1' is held by another program * on $N of $N node*, * left$3" '' status job
+	says 0 "'$1' is held by another program * on $N of $N node*, * unless renewed$3" '' status job
 	run -0 --separate-stderr redlock status --json job
 	json ".locks[0] | .key == \"$1\" and .state == \"held\" and .holder.format == \"$2\""
 	in_background "$T/out" run -k job -- echo ran

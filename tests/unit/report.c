@@ -64,21 +64,22 @@ TEST(report_holders)
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0), "'k' is held by another client");
 	set_holder(&lock, 0, ID ":alice@web1:42 backup", 27 * USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("nightly"), 0),
-		"'nightly' is held by alice@web1:42 backup, 27s left");
+		"'nightly' is held by alice@web1:42 backup, expires in 27s unless renewed");
 	/* The holder with most nodes is named, with the time for which it keeps a majority. */
 	set_holder(&lock, 1, ID ":bob", 3 * USEC_SEC);
 	set_holder(&lock, 2, ID ":bob", 9 * USEC_SEC);
 	set_holder(&lock, 3, ID ":bob", 4 * USEC_SEC);
 	set_absent(&lock, 4, REASON_TIMEOUT, NULL);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by bob on 3 of 5 nodes, 3s left");
+		"'k' is held by bob on 3 of 5 nodes, expires in 3s unless renewed");
 	set_holder(&lock, 3, ID ":bob", NEVER);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by bob on 3 of 5 nodes, 3s left");
+		"'k' is held by bob on 3 of 5 nodes, expires in 3s unless renewed");
 	for (int i = 0; i < 2; i++) { /* not counted: another holder */
 		set_holder(&lock, 0, i ? ID ":eve" : ID ":another", NEVER);
 		CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
-			"'k' is held by bob on 3 of 5 nodes, 3s left; on 1 of them it does not "
+			"'k' is held by bob on 3 of 5 nodes, expires in 3s unless renewed; on 1 of "
+			"them it does not "
 			"expire");
 	}
 	for (int i = 1; i < 4; i++)
@@ -91,16 +92,16 @@ TEST(report_holders)
 	set_holder(&lock, 2, ID ":eve", USEC_SEC);
 	set_holder(&lock, 3, ID ":eve", USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by eve on 3 of 5 nodes, 1s left");
+		"'k' is held by eve on 3 of 5 nodes, expires in 1s unless renewed");
 	/* An error as the newest reply names no holder. */
 	for (int i = 1; i < 4; i++)
 		lock.tally.ballot[i].reply = reply_absent(REASON_OOM, "OOM");
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by bob on 1 of 5 nodes, 1s left");
+		"'k' is held by bob on 1 of 5 nodes, expires in 1s unless renewed");
 	for (int i = 0; i < 3; i++)
 		set_holder(&lock, i, REVOKED ":bob", USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by bob (revoked) on 3 of 5 nodes, 1s left");
+		"'k' is held by bob (revoked) on 3 of 5 nodes, expires in 1s unless renewed");
 	/* Of readers, the text says which are revoked. */
 	for (int i = 0; i < 3; i++)
 		set_holder(&lock, i, TOKEN_READERS ":1700000000 2 readers, 1 revoked: bob, eve",
@@ -112,7 +113,8 @@ TEST(report_holders)
 	lock = fresh(1);
 	set_holder(&lock, 0, "31a0-uuid", 1500 * USEC_MSEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by another program (value '31a0-uuid') on 1 of 1 node, 1.5s left");
+		"'k' is held by another program (value '31a0-uuid') on 1 of 1 node, expires in "
+		"1.5s unless renewed");
 	set_holder(&lock, 0, ID, 0);
 	CHECK(strstr(
 		report_holder(text, &lock, &ONE_KEY("k"), 0), "another program (value '" ID "')"));
@@ -120,7 +122,7 @@ TEST(report_holders)
 	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "another program"));
 	set_holder(&lock, 0, ID ":", 0);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by  on 1 of 1 node, 0ms left");
+		"'k' is held by  on 1 of 1 node, expires in 0ms unless renewed");
 	set_holder(&lock, 0, "", 0);
 	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "another program (value '')"));
 }
@@ -140,7 +142,7 @@ TEST(report_reservations)
 	set_holder(&lock, 1, ID ":bob", USEC_SEC);
 	set_holder(&lock, 2, ID ":bob", USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by bob on 2 of 3 nodes, 1s left");
+		"'k' is held by bob on 2 of 3 nodes, expires in 1s unless renewed");
 }
 
 /* A minority is reported as a number only if all nodes were asked; otherwise the key may be on more
@@ -152,10 +154,11 @@ TEST(report_on_how_many_nodes)
 	set_holder(&lock, 0, ID ":bob", USEC_SEC);
 	for (int i = 1; i < 4; i++)
 		set_vote(&lock, i, VOTE_GONE);
-	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0), "'k' is held by bob, 1s left");
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by bob, expires in 1s unless renewed");
 	set_vote(&lock, 4, VOTE_GONE);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by bob on 1 of 5 nodes, 1s left");
+		"'k' is held by bob on 1 of 5 nodes, expires in 1s unless renewed");
 }
 
 TEST(report_time_left_is_counted_down)
@@ -164,9 +167,12 @@ TEST(report_time_left_is_counted_down)
 
 	lock.tally.began = 7 * USEC_SEC;
 	set_holder(&lock, 0, ID ":bob", 3 * USEC_SEC);
-	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 7 * USEC_SEC), ", 3s left"));
-	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 9 * USEC_SEC), ", 1s left"));
-	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 99 * USEC_SEC), ", 0ms left"));
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 7 * USEC_SEC),
+		", expires in 3s unless renewed"));
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 9 * USEC_SEC),
+		", expires in 1s unless renewed"));
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 99 * USEC_SEC),
+		", expires in 0ms unless renewed"));
 }
 
 TEST(report_queue_refused)
@@ -207,7 +213,7 @@ TEST(report_refusals)
 	set_holder(&lock, 0, ID ":bob", USEC_SEC);
 	set_holder(&lock, 1, ID ":bob", USEC_SEC);
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
-		"'k' is busy: held by bob on 2 of 3 nodes, 1s left");
+		"'k' is busy: held by bob on 2 of 3 nodes, expires in 1s unless renewed");
 	lock.refusal = REFUSAL_NO_QUORUM;
 	set_vote(&lock, 0, VOTE_YES);
 	set_absent(&lock, 1, REASON_CONNECT, "Connection refused");
@@ -486,10 +492,11 @@ TEST(report_losses)
 	set_holder(&lock, 1, ID ":bob", USEC_SEC);
 	set_holder(&lock, 2, ID ":bob", USEC_SEC);
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
-		"lost 'k': now held by bob on 3 of 5 nodes, 1s left; gone from 1");
+		"lost 'k': now held by bob on 3 of 5 nodes, expires in 1s unless renewed; gone "
+		"from 1");
 	set_vote(&lock, 3, VOTE_YES);
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
-		"lost 'k': now held by bob on 3 of 5 nodes, 1s left");
+		"lost 'k': now held by bob on 3 of 5 nodes, expires in 1s unless renewed");
 	/* Revoked; but a reservation has the id of no holder. */
 	for (int i = 0; i < 3; i++)
 		set_holder(&lock, i, REVOKED ":bob", USEC_SEC);
@@ -708,7 +715,7 @@ TEST(report_escapes_a_hostile_holder)
 
 	set_holder(&lock, 0, ID ":a\nb\x1b[2J", USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k\n"), 0),
-		"'k\\x0a' is held by a\\x0ab\\x1b[2J on 1 of 1 node, 1s left");
+		"'k\\x0a' is held by a\\x0ab\\x1b[2J on 1 of 1 node, expires in 1s unless renewed");
 	/* A NUL byte does not end the value. */
 	memcpy(lock.tally.ballot[0].reply.text, ID ":a\0b", sizeof(ID) + 4);
 	lock.tally.ballot[0].reply.text_len = sizeof(ID) + 3;
@@ -771,12 +778,12 @@ TEST(report_age)
 	struct lock lock = fresh(1);
 
 	set_holder(&lock, 0, ID ":1699999280 alice", USEC_SEC);
-	CHECK_TEXT(status(&lock),
-		"'k' is held by alice since 2023-11-14T22:01:20Z (12m) on 1 of 1 node, 1s left");
+	CHECK_TEXT(status(&lock), "'k' is held by alice since 2023-11-14T22:01:20Z (12m) on 1 of 1 "
+				  "node, expires in 1s unless renewed");
 	/* A holder with a clock that is ahead has no age. */
 	set_holder(&lock, 0, ID ":1700000001 alice", USEC_SEC);
-	CHECK_TEXT(status(&lock),
-		"'k' is held by alice since 2023-11-14T22:13:21Z on 1 of 1 node, 1s left");
+	CHECK_TEXT(status(&lock), "'k' is held by alice since 2023-11-14T22:13:21Z on 1 of 1 node, "
+				  "expires in 1s unless renewed");
 }
 
 TEST(report_record_of_the_last_run)
@@ -805,10 +812,11 @@ TEST(report_since)
 
 	set_holder(&lock, 0, ID ":1700000000 alice", USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by alice since 2023-11-14T22:13:20Z on 1 of 1 node, 1s left");
+		"'k' is held by alice since 2023-11-14T22:13:20Z on 1 of 1 node, expires in 1s "
+		"unless renewed");
 	set_holder(&lock, 0, ID ":170000000 alice", USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is held by 170000000 alice on 1 of 1 node, 1s left");
+		"'k' is held by 170000000 alice on 1 of 1 node, expires in 1s unless renewed");
 }
 
 TEST(report_fencing_number)
@@ -818,8 +826,8 @@ TEST(report_fencing_number)
 
 	set_holder(&lock, 0, ID ":alice", USEC_SEC);
 	lock.tally.ballot[0].reply.fence = 42;
-	CHECK_TEXT(
-		status(&lock), "'k' is held by alice on 1 of 1 node, 1s left; fencing number 42");
+	CHECK_TEXT(status(&lock), "'k' is held by alice on 1 of 1 node, expires in 1s unless "
+				  "renewed; fencing number 42");
 	CHECK_TEXT(report_reply(text, &nodes()->node[0], OP_FENCE, &larger, 0),
 		"redis://a:6379 fence: no, the node has given a larger number (0.000ms)");
 	CHECK_TEXT(report_reply(text, &nodes()->node[0], OP_ACQUIRE, &larger, 0),
@@ -833,7 +841,8 @@ TEST(report_foreign_library)
 	set_holder(&lock, 0, "0123456789abcdef0123456789abcdef", USEC_SEC);
 	CHECK_TEXT(status(&lock),
 		"'k' is held by another program (value '0123456789abcdef0123456789abcdef') on 1 of "
-		"1 node, 1s left; such a value is written by node-redlock, redis-py and others");
+		"1 node, expires in 1s unless renewed; such a value is written by node-redlock, "
+		"redis-py and others");
 	set_holder(&lock, 0, "5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8a0", USEC_SEC);
 	CHECK(strstr(status(&lock), "RedLock.net"));
 }
@@ -852,9 +861,9 @@ TEST(report_states)
 	CHECK_TEXT(status(&lock), "'k' is free");
 	set_holder(&lock, 1, ID ":1700000000 me", USEC_SEC);
 	CHECK_TEXT(report_state(&lock.tally), "minority");
-	CHECK_TEXT(status(&lock),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 3 nodes, 1s left; that is no "
-		"majority: an attempt that is under way, late or crashed");
+	CHECK_TEXT(status(&lock), "'k' is held by me since 2023-11-14T22:13:20Z on 1 of 3 nodes, "
+				  "expires in 1s unless renewed; that is no "
+				  "majority: an attempt that is under way, late or crashed");
 	set_absent(&lock, 2, REASON_LOADING, NULL);
 	CHECK_TEXT(report_state(&lock.tally), "unknown");
 	CHECK_TEXT(status(&lock), "'k' has an unknown state: 1 of 3 nodes answered, 2 needed: "
@@ -866,17 +875,17 @@ TEST(report_states)
 	lock.tally.ballot[1].reply.waiters = 1;
 	CHECK(report_has_waiters(&lock.tally));
 	CHECK_TEXT(status(&lock),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "
-		"left; others may be waiting");
+		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, expires in "
+		"1s unless renewed; others may be waiting");
 	/* Waiters of different nodes add up. */
 	lock.tally.ballot[1].reply.rank = 1;
 	CHECK_INT(report_waiters(&lock.tally), 1);
-	CHECK_TEXT(status(&lock),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s left; 1 waiter");
+	CHECK_TEXT(status(&lock), "'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, "
+				  "expires in 1s unless renewed; 1 waiter");
 	lock.tally.ballot[2].reply.rank = INT_MAX;
-	CHECK_TEXT(status(&lock),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s left; "
-		"2147483648 waiters");
+	CHECK_TEXT(status(&lock), "'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, "
+				  "expires in 1s unless renewed; "
+				  "2147483648 waiters");
 	lock.tally.ballot[1].reply.rank = lock.tally.ballot[2].reply.rank = 0;
 	for (int i = 0; i < 3; i++) {
 		set_vote(&lock, i, VOTE_FOREIGN);
@@ -891,8 +900,8 @@ TEST(report_states)
 	set_absent(&lock, 3, REASON_CLOSED, NULL);
 	set_absent(&lock, 4, REASON_CLOSED, NULL);
 	CHECK_TEXT(report_state(&lock.tally), "held");
-	CHECK_TEXT(status(&lock),
-		"'k' is held by another program (value 'x') on 3 of 5 nodes, 1s left");
+	CHECK_TEXT(status(&lock), "'k' is held by another program (value 'x') on 3 of 5 nodes, "
+				  "expires in 1s unless renewed");
 	lock = fresh(1);
 	set_absent(&lock, 0, REASON_CLOSED, NULL);
 	CHECK_TEXT(status(&lock),
@@ -943,7 +952,8 @@ TEST(report_ownership_of_a_token)
 	set_holder(&lock, 0, ID ":bob", USEC_SEC);
 	set_holder(&lock, 1, ID ":bob", USEC_SEC);
 	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
-		"'k' is no longer this token's: now held by bob on 2 of 3 nodes, 1s left");
+		"'k' is no longer this token's: now held by bob on 2 of 3 nodes, expires in 1s "
+		"unless renewed");
 	set_vote(&lock, 0, VOTE_YES);
 	set_vote(&lock, 1, VOTE_GONE);
 	set_absent(&lock, 2, REASON_CLOSED, NULL);
@@ -972,7 +982,8 @@ TEST(report_several_keys)
 	for (int i = 0; i < 3; i++)
 		lock.tally.ballot[i].reply.key = 1;
 	CHECK_TEXT(report_holder(text, &lock, &keys, 0),
-		"'b' is held by me since 2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+		"'b' is held by me since 2023-11-14T22:13:20Z on 3 of 3 nodes, expires in 1s "
+		"unless renewed");
 	CHECK(strstr(report_ownership(text, &lock.tally, nodes(), &keys, 0),
 		"'a', 'b' are no longer this token's: now held by me"));
 	for (int i = 0; i < 3; i++)
@@ -1184,19 +1195,19 @@ TEST(report_slots)
 	CHECK_TEXT(report_holder(text, &lock, keys, 0),
 		"the 3 slots of 'job' are taken, 'job#2' held "
 		"by me since 2023-11-14T22:13:20Z on 3 "
-		"of 3 nodes, 1s left");
+		"of 3 nodes, expires in 1s unless renewed");
 	lock.refusal = REFUSAL_BUSY;
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), keys, 0),
 		"'job' is busy: its 3 slots are taken, 'job#2' held by me since "
-		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+		"2023-11-14T22:13:20Z on 3 of 3 nodes, expires in 1s unless renewed");
 	for (int i = 0; i < 3; i++)
 		lock.tally.ballot[i].reply.limit = 2;
 	CHECK_TEXT(report_holder(text, &lock, keys, 0),
 		"'job' is held with limit 2, not 3: one slot is held by me since "
-		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+		"2023-11-14T22:13:20Z on 3 of 3 nodes, expires in 1s unless renewed");
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), keys, 0),
 		"'job' is busy: held with limit 2, not 3: one slot is held by me since "
-		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+		"2023-11-14T22:13:20Z on 3 of 3 nodes, expires in 1s unless renewed");
 	CHECK(strstr(
 		report_reply(text, &nodes()->node[0], OP_ACQUIRE, &lock.tally.ballot[0].reply, 0),
 		"no, held by me since 2023-11-14T22:13:20Z, with limit 2 ("));
@@ -1217,7 +1228,8 @@ TEST(report_busy_by_a_trace)
 	set_absent(&lock, 2, REASON_QUARANTINE, NULL);
 	lock.tally.ballot[2].reply.pttl = 30 * USEC_SEC;
 	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
-		"on 1 of 3 nodes, 1s left; redis://c:6379 is in quarantine for another 30s"));
+		"on 1 of 3 nodes, expires in 1s unless renewed; redis://c:6379 is in quarantine "
+		"for another 30s"));
 	set_holder(&lock, 1, ID ":1700000000 me", USEC_SEC);
 	CHECK(!strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0), "quarantine"));
 }

@@ -299,6 +299,11 @@ static size_t columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
 }
 
+int log_width(void)
+{
+	return (int)(columns() - strlen("redlock: ")) - 1;
+}
+
 void log_show(enum log_level at, const char *fmt, ...)
 {
 	static const char head[] = WIPE "redlock: ";

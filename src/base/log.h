@@ -68,6 +68,9 @@ void log_event(enum log_level at, const struct log_event *event, const char *fmt
  * process group. */
 bool log_is_live(void);
 
+/* The columns of the terminal that the text of log_show() can have. */
+int log_width(void);
+
 /* Shows a line "redlock: ..." that the next message replaces; the line is cut to the terminal's
  * width. */
 void log_show(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

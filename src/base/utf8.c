@@ -113,3 +113,38 @@ const char *utf8_escape_line(char *dst, size_t size, const char *line)
 {
 	return escape(dst, size, line, strlen(line), true);
 }
+
+static bool is_start(char byte)
+{
+	return (byte & 0xc0) != 0x80;
+}
+
+int utf8_columns(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += is_start(*text);
+	return n;
+}
+
+const char *utf8_shorten(char *text, int columns)
+{
+	int n = utf8_columns(text), first, last;
+	char *from = text, *to = text + strlen(text);
+
+	if (columns < 5)
+		columns = 5;
+	if (n <= columns)
+		return text;
+	first = (columns - 2) / 2;
+	last = columns - 3 - first;
+	for (int seen = 0; seen <= first; from++)
+		seen += is_start(*from);
+	from--;
+	while (last > 0)
+		last -= is_start(*--to);
+	memcpy(from, "...", 3);
+	memmove(from + 3, to, strlen(to) + 1);
+	return text;
+}

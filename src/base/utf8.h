@@ -35,4 +35,11 @@ const char *utf8_escape(char *dst, size_t size, const void *src, size_t len);
  * remains as it is. */
 const char *utf8_escape_line(char *dst, size_t size, const char *line);
 
+/* The number of characters of a printable text. */
+int utf8_columns(const char *text);
+
+/* Replaces the middle of a printable text by "..." so that it has at most `columns` characters, 5
+ * at least. Returns the text. */
+const char *utf8_shorten(char *text, int columns);
+
 #endif

@@ -312,7 +312,11 @@ static void show_waiting(struct client *c)
 		report_holder(text, lock, &c->settings->keys, now);
 	else
 		report_refusal(text, lock, &c->settings->nodes, &c->settings->keys, now);
-	if (c->is_live && !is_new)
+	if (c->is_live && lock->refusal == REFUSAL_BUSY && lock_other_limit(lock) == 0)
+		log_show(LOG_NORMAL, "%s",
+			report_waiting(
+				text, lock, &c->settings->keys, now - c->began, log_width()));
+	else if (c->is_live && !is_new)
 		log_show(LOG_NORMAL, "waiting %s: %s",
 			duration_format(waited, (now - c->began) / USEC_SEC * USEC_SEC), text);
 	else

@@ -61,7 +61,7 @@ void line_votes(struct line *l, const struct tally *t, const char *it);
 /* Why a node is absent; the reply is `age` old. */
 void line_problem(struct line *l, const struct reply *a, usec age);
 
-/* ": NODE problem; NODE problem" for all nodes with one. */
+/* ": NODE problem; NODE, NODE problem" for all nodes with one. */
 void line_problems(struct line *l, const struct tally *t, const struct node_list *nodes, usec age);
 
 /* The same with `separator` in place of the ": ". */

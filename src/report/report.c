@@ -5,6 +5,9 @@
 #include "base/utf8.h"
 #include "report/line.h"
 
+#include <stdio.h>
+#include <string.h>
+
 const char *report_lock(char dst[REPORT_MAX], int slot, const struct key_list *keys)
 {
 	struct line l = line_begin(dst);
@@ -50,6 +53,59 @@ const char *report_holder(
 	return dst;
 }
 
+/* "2nd" */
+static void add_place(struct line *l, int place)
+{
+	int last = place / 10 % 10 == 1 ? 0 : place % 10;
+
+	if (place == 1)
+		line_add(l, "; next in the queue");
+	else
+		line_add(l, "; %d%s in the queue", place,
+			last == 1   ? "st"
+			: last == 2 ? "nd"
+			: last == 3 ? "rd"
+				    : "th");
+}
+
+/* A holder of less than this is left out. */
+#define HOLDER_LEAST 9
+
+const char *report_waiting(char dst[REPORT_MAX], const struct lock *lock,
+	const struct key_list *keys, usec waited, int width)
+{
+	char start[REPORT_MAX], end[REPORT_MAX], time[DURATION_TEXT_MAX];
+	char holder[HOLDER_TEXT_MAX], key[REQUEST_KEY_MAX + 1];
+	const char *by = ", held by ";
+	struct line l = line_begin(start);
+	int count, room;
+	const struct reply reply = tally_holder(&lock->tally, &count);
+
+	line_add(&l, "waiting %s", duration_format(time, waited / USEC_SEC * USEC_SEC));
+	if (lock->policy.wait != NEVER)
+		line_add(&l, " of %s", duration_format(time, lock->policy.wait));
+	line_add(&l, policy_is_semaphore(&lock->policy) ? " for a slot of " : " for ");
+	l = line_begin(end);
+	if (lock->waiter.state == WAITER_QUEUED)
+		add_place(&l, lock->waiter.rank + 1);
+	utf8_escape(key, sizeof(key), keys->key[reply.key], strlen(keys->key[reply.key]));
+	report_holder_text(holder, &lock->tally);
+	if (!holder[0] && count > 0)
+		snprintf(holder, sizeof(holder), "another waiter, soon");
+	if (!holder[0])
+		snprintf(holder, sizeof(holder), "another client");
+	room = width - (int)(strlen(start) + strlen(by) + strlen(end)) - 2;
+	if (room < utf8_columns(key) + utf8_columns(holder))
+		utf8_shorten(key, room / 2 < 2 * HOLDER_LEAST ? 2 * HOLDER_LEAST : room / 2);
+	room -= utf8_columns(key);
+	l = line_begin(dst);
+	line_add(&l, "%s'%s'", start, key);
+	if (room >= HOLDER_LEAST)
+		line_add(&l, "%s%s", by, utf8_shorten(holder, room));
+	line_add(&l, "%s", end);
+	return dst;
+}
+
 const char *report_contest(char dst[REPORT_MAX], const struct lock *lock,
 	const struct key_list *keys, const struct reply *contender, usec age)
 {
@@ -63,7 +119,7 @@ const char *report_contest(char dst[REPORT_MAX], const struct lock *lock,
 	line_add(&l, " is ");
 	line_contender(&l, contender, lock->policy.fingerprint);
 	if (contender && contender->pttl != NEVER)
-		line_add(&l, ", %s left",
+		line_add(&l, ", expires in %s unless renewed",
 			duration_format(left, contender->pttl - usec_min(contender->pttl, age)));
 	line_add(&l, ": hosts must name the same nodes");
 	return dst;

@@ -35,8 +35,14 @@ const char *report_verb(const struct key_list *keys);
 const char *report_holder(
 	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys, usec now);
 
+/* The same for one line of a terminal: "waiting 12s of 10m for 'nightly', held by alice@web1:42
+ * backup; 2nd in the queue", of at most `width` columns if that is possible. The key and the holder
+ * are shortened in the middle. */
+const char *report_waiting(char dst[REPORT_MAX], const struct lock *lock,
+	const struct key_list *keys, usec waited, int width);
+
 /* "'nightly' is held by ... with other nodes (5 nodes, list 3fa9c1d2; here 3 nodes, list 77b0e412),
- * 27s left: hosts must name the same nodes". `contender` is the reply of lock_contested_by(), which
+ * expires in 27s unless renewed: hosts must name the same nodes". `contender` is the reply of lock_contested_by(), which
  * is `age` old, or NULL. */
 const char *report_contest(char dst[REPORT_MAX], const struct lock *lock,
 	const struct key_list *keys, const struct reply *contender, usec age);

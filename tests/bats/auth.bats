@@ -291,8 +291,8 @@ through() {
 }
 
 @test "status of all keys: a node that requires a password is not reported as down" {
-	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock requires a password; *2.sock requires a password; *3.sock requires a password?hint: *name the password: *' status
-	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock refuses the password (WRONGPASS *); *' status
+	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock, *2.sock, *3.sock require a password?hint: *name the password: *' status
+	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock, *2.sock, *3.sock refuse the password (WRONGPASS *)*' status
 	as_master 1 config set requirepass '' > "$T/acl"
 	as_master 2 config set requirepass '' > "$T/acl"
 	says 0 'no locks are held' '' status

@@ -203,7 +203,7 @@ shows_waiters() {
 	says 0 "'job' is held by me * on 2 of 3 nodes, *" '' status job
 	says 0 "'free' is free" '' status free
 	kill_node 2
-	says 69 "'job' has an unknown state: 1 of 3 nodes answered, 2 needed: *1.sock cannot be reached (*); *2.sock cannot be reached (*)" 'hint: *no server listens there*' status job
+	says 69 "'job' has an unknown state: 1 of 3 nodes answered, 2 needed: *1.sock, *2.sock cannot be reached (*)" 'hint: *no server listens there*' status job
 	says 69 '*' '{*"hint":"*no server listens there*' status --json job free
 	json '.status == 69 and .locks[0].state == "unknown" and .locks[1].state == "unknown" and .locks[0].on_nodes == 1'
 	says 69 "'job' has an unknown state: *" "redlock: 1 of 3 nodes answered, 2 needed: *" status

@@ -243,7 +243,9 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	[ "$status" -eq 4 ]
 	# one line, wiped each time; no trace of it before the command's own output
 	[ "$(grep -c waiting <<< "$output")" -eq 1 ]
-	[ "$(grep -oE 'waiting [0-9]+s: ' <<< "$output" | sort -u | wc -l)" -ge 2 ]
+	[ "$(grep -oE "waiting [0-9]+s for 'job', held by " <<< "$output" | sort -u | wc -l)" -ge 2 ]
+	# the whole of it fits into 80 columns
+	[[ "$output" == *"; next in the queue"* ]]
 	[[ "$output" == *$'\r\e[K<begin>'* ]]
 	ended_with 0
 }

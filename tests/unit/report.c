@@ -1015,6 +1015,87 @@ static const char *remedy(const struct lock *lock, int node, const char **remark
 	return hint ? hint : "";
 }
 
+TEST(report_a_shared_problem_once)
+{
+	static const struct {
+		enum reason reason;
+		const char *detail, *text;
+	} cases[] = {
+		{REASON_NOPERM, "NOPERM it is denied", "deny permission (NOPERM it is denied)"},
+		{REASON_UNRESOLVED, "is it ", "their names do not resolve (is it )"},
+		{REASON_MISCONF, NULL, "refuse writes because they cannot save to disk"},
+		{REASON_PROTECTED, NULL, "are in protected mode: they serve only their own hosts"},
+		{REASON_CLIENT_CERTIFICATE, NULL, "require a client certificate, or refuse ours"},
+		{REASON_TLS_TIMEOUT, NULL,
+			"did not begin TLS in time: they hang, or these ports have no TLS"},
+		{REASON_CONNECT, "it has no route", "cannot be reached (it has no route)"},
+		{REASON_BUSY, NULL, "are busy with a script"},
+	};
+	char want[400];
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct lock lock = fresh(3);
+
+		lock.refusal = REFUSAL_NO_QUORUM;
+		set_absent(&lock, 0, cases[i].reason, cases[i].detail);
+		set_absent(&lock, 1, REASON_TIMEOUT, NULL);
+		set_absent(&lock, 2, cases[i].reason, cases[i].detail);
+		snprintf(want, sizeof(want),
+			"no quorum for 'k': 0 of 3 nodes can be used, 2 needed: redis://a:6379, "
+			"redis://c:6379 %s; redis://b:6379 did not answer in time",
+			cases[i].text);
+		CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0), want);
+	}
+}
+
+static const char *waiting(const struct lock *lock, const char *key, int width)
+{
+	return report_waiting(text, lock, &ONE_KEY(key), 12 * USEC_SEC, width);
+}
+
+TEST(report_waiting_fits_the_terminal)
+{
+	struct lock lock = fresh(3);
+	char key[300];
+
+	lock.refusal = REFUSAL_BUSY;
+	lock.policy.wait = 600 * USEC_SEC;
+	set_holder(&lock, 0, ID ":1700000000 alice@web1.example.com:4211 backup.sh --full /srv",
+		USEC_SEC);
+	set_holder(&lock, 1, ID ":1700000000 alice@web1.example.com:4211 backup.sh --full /srv",
+		USEC_SEC);
+	CHECK_TEXT(waiting(&lock, "k", 120),
+		"waiting 12s of 10m for 'k', held by alice@web1.example.com:4211 backup.sh --full "
+		"/srv");
+	lock.waiter.state = WAITER_QUEUED;
+	CHECK_TEXT(waiting(&lock, "k", 120),
+		"waiting 12s of 10m for 'k', held by alice@web1.example.com:4211 backup.sh --full "
+		"/srv; next in the queue");
+	lock.waiter.rank = 4;
+	CHECK_TEXT(waiting(&lock, "k", 70),
+		"waiting 12s of 10m for 'k', held by alice@w...l /srv; 5th in the queue");
+	lock.policy.wait = NEVER;
+	lock.waiter.rank = 1;
+	CHECK_TEXT(waiting(&lock, "k", 20), "waiting 12s for 'k'; 2nd in the queue");
+	memset(key, 'k', sizeof(key) - 1);
+	key[sizeof(key) - 1] = '\0';
+	for (int width = 76; width < 200; width++) {
+		CHECK((int)strlen(waiting(&lock, key, width)) <= width);
+		CHECK(strstr(text, "kk...kk"));
+		CHECK(strstr(text, ", held by "));
+		CHECK(strstr(text, "; 2nd in the queue"));
+	}
+	set_holder(&lock, 0,
+		"\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc"
+		"\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc",
+		USEC_SEC);
+	lock.tally.ballot[1] = lock.tally.ballot[0];
+	lock.waiter.state = WAITER_POLLS;
+	CHECK_TEXT(waiting(&lock, "k", 39),
+		"waiting 12s for 'k', held by "
+		"\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4...\xc3\xa4\xc3\xb6\xc3\xbc");
+}
+
 TEST(report_quarantine)
 {
 	struct lock lock = fresh(3);
@@ -1030,9 +1111,9 @@ TEST(report_quarantine)
 	CHECK(strstr(remedy(&lock, 0, NULL), "doctor --admit"));
 	/* The time is counted down. */
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 6 * USEC_SEC),
-		"no quorum for 'k': 0 of 3 nodes can be used, 2 needed: redis://a:6379 is in "
-		"quarantine for another 25s; redis://b:6379 is in quarantine for another 25s; "
-		"redis://c:6379 has another time of day, 40s ahead of ours");
+		"no quorum for 'k': 0 of 3 nodes can be used, 2 needed: redis://a:6379, "
+		"redis://b:6379 are in quarantine for another 25s; redis://c:6379 has another time "
+		"of day, 40s ahead of ours");
 	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 60 * USEC_SEC),
 		"for another 0ms"));
 	set_vote(&lock, 0, VOTE_YES);

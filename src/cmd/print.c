@@ -44,6 +44,22 @@ void print_pair(const char *value, const char *text)
 	printf("%s\t%s\n", value, text);
 }
 
+void print_row(const char *const cell[], int count)
+{
+	for (int i = 0; i < count; i++)
+		printf("%s%s", i > 0 ? "\t" : "", cell[i]);
+	putchar('\n');
+}
+
+int print_columns(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 void print_text(const char *text, size_t len)
 {
 	(void)fwrite(text, 1, len, stdout);

@@ -22,6 +22,12 @@ void print_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prints a line of two texts without control characters, with a tab between them. */
 void print_pair(const char *value, const char *text);
 
+/* Prints cells without control characters, with tabs between them. */
+void print_row(const char *const cell[], int count);
+
+/* The width of the terminal that stdout is; 0: it is none. */
+int print_columns(void);
+
 /* Prints bytes unchanged. */
 void print_text(const char *text, size_t len);
 

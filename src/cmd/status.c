@@ -2,12 +2,15 @@
  * redlock status: prints the state of locks as each node reports it.
  *
  * With keys, look_at() queries one after the other. Without keys, look_at_all() scans all nodes
- * page by page, sorts the locks found by key, and judges each by the replies of all nodes.
+ * page by page, sorts the locks found by key, and judges each by the replies of all nodes. The lock
+ * of one key is a sentence, several locks are a table: add_row(), print_table().
  */
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "base/token.h"
 #include "base/utf8.h"
 #include "cmd/commands.h"
 #include "cmd/done.h"
@@ -61,8 +64,13 @@ struct search {
 	usec took;
 };
 
+enum cell { CELL_KEY, CELL_HOLDER, CELL_HELD, CELL_NODES, CELL_WAITERS, CELLS };
+
 struct overview {
 	const struct settings *settings;
+	bool is_table;
+	char *(*row)[CELLS];
+	size_t row_count, row_size;
 	struct query query;
 	struct found *found;
 	size_t count, size;
@@ -108,7 +116,7 @@ static void show_nodes(struct overview *st, const struct tally *t, const usec to
 /* The key itself is free, but slots of it are held. */
 static void hint_at_slots(struct overview *st, const struct tally *t)
 {
-	if (st->has_hinted || tally_limit(t) == 0)
+	if (st->has_hinted || st->is_table || tally_limit(t) == 0)
 		return;
 	st->has_hinted = true;
 	print_flush();
@@ -122,6 +130,137 @@ static void remember_unknown(struct overview *st, const struct tally *t)
 	st->is_unknown = true;
 }
 
+/* ---- the table ---- */
+
+/* What is unusual about a lock with that holder. */
+static const char *remark_on(const char *state, const struct reply *holder)
+{
+	if (strcmp(state, "unknown") == 0)
+		return " (unknown)";
+	if (strcmp(state, "minority") == 0)
+		return " (no majority)";
+	return holder->pttl == NEVER ? " (no expiry)" : "";
+}
+
+/* A state or a result has parentheses, so that no holder looks like one. */
+static void describe(char dst[REPORT_MAX], const struct overview *st, const struct tally *t)
+{
+	const char *state = report_state(t);
+	char holder[HOLDER_TEXT_MAX], left[DURATION_TEXT_MAX];
+	int count;
+	const struct reply reply = tally_holder(t, &count);
+
+	report_holder_text(holder, t);
+	if (st->done.left > 0 && strcmp(state, "free") == 0 && st->done.status > 0)
+		snprintf(dst, REPORT_MAX, "(failed with status %d, done for %s)", st->done.status,
+			duration_format(left, st->done.left));
+	else if (st->done.left > 0 && strcmp(state, "free") == 0)
+		snprintf(dst, REPORT_MAX, "(done for %s)", duration_format(left, st->done.left));
+	else if (strcmp(state, "free") == 0 && tally_limit(t) > 0)
+		snprintf(dst, REPORT_MAX, "(slots are held, limit %d)", tally_limit(t));
+	else
+		snprintf(dst, REPORT_MAX, *holder ? "%s%s" : "%s(%s)", holder,
+			*holder ? remark_on(state, &reply) : state);
+}
+
+static void add_row(struct overview *st, const struct tally *t, const char *key, size_t len)
+{
+	char name[4 * REQUEST_KEY_MAX + 8], holder[REPORT_MAX], held[DURATION_TEXT_MAX] = "-";
+	char length[DURATION_TEXT_MAX];
+	char nodes[40], waiters[24];
+	const char *const cell[CELLS] = {name, holder, held, nodes, waiters};
+	size_t skip = 0;
+	int count;
+	const struct reply reply = tally_holder(t, &count);
+	int64_t since = count > 0 && token_is_ours(reply.text, reply.text_len)
+				? token_since(reply.text, reply.text_len, &skip)
+				: 0;
+	int64_t age = clock_wall() / USEC_SEC - since;
+
+	utf8_escape(name, sizeof(name), key, len);
+	describe(holder, st, t);
+	if (since > 0 && !reply.is_reserved)
+		(void)snprintf(held, sizeof(held), "%s",
+			age > 0 ? duration_format(length, age * USEC_SEC) : "0s");
+	snprintf(nodes, sizeof(nodes), "%d/%d", count, t->nodes);
+	snprintf(waiters, sizeof(waiters), "%s%lld",
+		report_waiters(t) == 0 && report_has_waiters(t) ? "?" : "",
+		(long long)report_waiters(t));
+	if (st->row_count == st->row_size) {
+		size_t size = 2 * st->row_size + 64;
+		void *grown = realloc(st->row, size * sizeof(*st->row));
+
+		if (!grown)
+			return;
+		st->row = grown;
+		st->row_size = size;
+	}
+	for (int i = 0; i < CELLS; i++) {
+		st->row[st->row_count][i] = strdup(cell[i]);
+		if (!st->row[st->row_count][i])
+			return;
+		st->shown += strlen(cell[i]) + 1;
+	}
+	st->row_count++;
+	st->rows_used++;
+}
+
+/* Prints a row of a terminal: the last three columns as wide as they need, the others as fits. */
+static void print_cells(char *const cell[CELLS], const int width[CELLS])
+{
+	char line[REPORT_MAX] = "";
+	size_t used = 0;
+
+	for (int i = 0; i < CELLS; i++) {
+		const char *text = utf8_shorten(cell[i], width[i]);
+
+		text_append(line, sizeof(line), &used, "%s%s%*s", i > 0 ? "  " : "", text,
+			i + 1 < CELLS ? width[i] - utf8_columns(text) : 0, "");
+	}
+	print_line("%s", line);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((char *const *)a)[CELL_KEY], ((char *const *)b)[CELL_KEY]);
+}
+
+static void print_table(struct overview *st)
+{
+	char key[] = "KEY", holder[] = "HOLDER", held[] = "HELD", nodes[] = "NODES",
+	     waiters[] = "WAITERS", *head[CELLS] = {key, holder, held, nodes, waiters};
+	int width[CELLS], columns = print_columns(), room = columns - 2 * (CELLS - 1);
+
+	if (st->row_count > 0)
+		qsort(st->row, st->row_count, sizeof(*st->row), by_name);
+	for (int i = 0; i < CELLS; i++) {
+		width[i] = utf8_columns(head[i]);
+		for (size_t n = 0; n < st->row_count; n++)
+			if (utf8_columns(st->row[n][i]) > width[i])
+				width[i] = utf8_columns(st->row[n][i]);
+		room -= i > CELL_HOLDER ? width[i] : 0;
+	}
+	if (width[CELL_KEY] + width[CELL_HOLDER] > room) {
+		int least = (int)usec_min(width[CELL_HOLDER], room / 2);
+
+		width[CELL_KEY] = (int)usec_min(width[CELL_KEY], room - least);
+		width[CELL_HOLDER] = (int)usec_min(width[CELL_HOLDER], room - width[CELL_KEY]);
+	}
+	if (st->row_count > 0 && columns > 0)
+		print_cells(head, width);
+	else if (st->row_count > 0)
+		print_row((const char *const *)head, CELLS);
+	for (size_t n = 0; n < st->row_count; n++) {
+		if (columns > 0)
+			print_cells(st->row[n], width);
+		else
+			print_row((const char *const *)st->row[n], CELLS);
+		for (int i = 0; i < CELLS; i++)
+			free(st->row[n][i]);
+	}
+	st->row_count = 0;
+}
+
 /* Prints the lock of a key, from the replies in *t. slot: of a semaphore, else 0. */
 static void show_key(struct overview *st, const struct tally *t, const usec took[NODES_MAX],
 	const char *key, size_t len, int slot)
@@ -133,13 +272,19 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 
 	if (strcmp(state, "unknown") == 0)
 		remember_unknown(st, t);
+	if (st->is_table) {
+		add_row(st, t, key, len);
+		return;
+	}
 	if (!st->is_json) {
-		show_line(st, "",
-			report_status(
-				text, t, &st->settings->nodes, key, slot, clock_wall() / USEC_SEC));
+		/* The result of --once-per is what counts: the lock is free between two runs. */
 		if (st->done.left > 0)
 			show_line(
 				st, "", report_done(text, key, &st->done, clock_wall() / USEC_SEC));
+		if (st->done.left == 0 || strcmp(state, "free") != 0)
+			show_line(st, "",
+				report_status(text, t, &st->settings->nodes, key, slot,
+					clock_wall() / USEC_SEC));
 		if (st->settings->verbose)
 			show_nodes(st, t, took);
 		return;
@@ -517,8 +662,10 @@ static void show_found(struct overview *st, const struct found *f)
 		show_key(st, &st->query.tally, st->query.took, f->key, f->key_len, 0);
 }
 
-static void log_omitted(const struct overview *st)
+static void log_omitted(struct overview *st)
 {
+	if (st->is_table)
+		print_table(st);
 	if (st->omitted == 0)
 		return;
 	if (st->rows > 0) {
@@ -614,12 +761,18 @@ static int show(struct overview *st, char *const names[])
 			list_of(node_list_fingerprint(ours, &st->settings->nodes)).name);
 		json_open(&st->json, "locks", '[');
 	}
+	st->is_table = !st->is_json && !st->settings->verbose && st->settings->limit <= 1 &&
+		       !(names[0] && !names[1]);
+	st->rows_used = st->is_table;
 	status = names[0] ? look_at(st, names) : look_at_all(st);
+	if (st->is_table)
+		print_table(st);
 	if (status == STATUS_OK && st->is_unknown)
 		status = STATUS_NO_QUORUM;
 	if (!st->is_json && !names[0] && st->count == 0 && status == STATUS_OK)
-		print_line(st->is_partial ? "no locks are held on the keys that this user may read"
-					  : "no locks are held");
+		print_line(st->is_partial
+				   ? "no redlock locks are held on the keys that this user may read"
+				   : "no redlock locks are held");
 	if (st->is_json) {
 		json_close(&st->json, ']');
 		if (st->omitted > 0)
@@ -676,5 +829,6 @@ int cmd_status(struct settings *s)
 		 sleep(WATCH_EVERY) == 0);
 	query_close(&st.query);
 	free(st.found);
+	free(st.row);
 	return status;
 }

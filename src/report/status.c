@@ -184,7 +184,9 @@ const char *report_status(char dst[REPORT_MAX], const struct tally *t,
 		return dst;
 	}
 	line_add(&l, " is ");
-	if (count == 0)
+	if (count == 0 && slot == 0 && tally_limit(t) > 0)
+		line_add(&l, "a semaphore: slots of it are held with limit %d", tally_limit(t));
+	else if (count == 0)
 		line_add(&l, "free");
 	else
 		line_holder(&l, t, 0);

@@ -295,8 +295,8 @@ through() {
 	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock, *2.sock, *3.sock refuse the password (WRONGPASS *)*' status
 	as_master 1 config set requirepass '' > "$T/acl"
 	as_master 2 config set requirepass '' > "$T/acl"
-	says 0 'no locks are held' '' status
-	says 0 'no locks are held' '*3.sock requires a password*' status -v
+	says 0 'no redlock locks are held' '' status
+	says 0 'no redlock locks are held' '*3.sock requires a password*' status -v
 }
 
 @test "a missing right: the message says where to look" {

@@ -92,7 +92,7 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 	for i in 1 2 3; do node $i flushall; done > "$T/set"
 	run -0 --separate-stderr redlock run "${BRIEF[@]}" -k job -- echo done
 	[ "$output" = "done" ]
-	is_like "${stderr_lines[0]}" "redlock: waiting: no quorum for 'job': * is in quarantine for another *"
+	is_like "${stderr_lines[0]}" "redlock: waiting: no quorum for 'job': * in quarantine for another *"
 	is_like "${stderr_lines[1]}" "hint: *"
 	run -0 --separate-stderr redlock run "${BRIEF[@]}" -n -k job -- echo done
 	is_like "$stderr" ''

@@ -127,7 +127,7 @@ is_refused() {
 	export XDG_RUNTIME_DIR=$T
 	redlock hold -k job > "$T/hold"
 	also_end "$(cut -d ' ' -f 2 "$T/hold")"
-	redlock status | grep -q "'job' is held"
+	redlock status | grep -q $'^job\t'
 	redlock release -k job
 	free_everywhere job
 	redlock acquire -k job > "$T/token"

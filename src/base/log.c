@@ -152,15 +152,23 @@ static void put_syslog(int to, enum log_level at, const char *text, size_t len)
 #define WIPE "\r\033[K"
 
 /* Builds a line without its newline. */
-static size_t plain_line(char buf[LINE_BYTES_MAX], enum place to, bool is_hint, const char *message)
+static size_t plain_line(char buf[LINE_BYTES_MAX], enum place to, enum log_level at, bool is_hint,
+	const char *message)
 {
+	const char *colour = at == LOG_ERRORS   ? COLOUR_ERROR
+			     : at == LOG_NORMAL ? COLOUR_WARNING
+						: "";
 	char when[TIME_TEXT_MAX];
 	size_t used = 0;
 
 	switch (to) {
 	case PLACE_STDERR:
-		text_append(buf, LINE_BYTES_MAX, &used, "%s%s: ", is_shown ? WIPE : "",
-			is_hint ? "hint" : "redlock");
+		text_append(buf, LINE_BYTES_MAX, &used, "%s", is_shown ? WIPE : "");
+		if (!is_hint && *colour && log_has_colour(STDERR_FILENO))
+			text_append(buf, LINE_BYTES_MAX, &used, "\033[%smredlock:\033[m ", colour);
+		else
+			text_append(
+				buf, LINE_BYTES_MAX, &used, "%s: ", is_hint ? "hint" : "redlock");
 		break;
 	case PLACE_FILE:
 		text_append(buf, LINE_BYTES_MAX, &used, "%s redlock[%ld]: %s",
@@ -234,7 +242,8 @@ static void write_line(const struct log_line *line)
 	enum place to = place == PLACE_SYSLOG && log < 0 ? PLACE_STDERR : place;
 	size_t len;
 
-	len = is_json ? json_line(buf, line) : plain_line(buf, to, line->is_hint, line->message);
+	len = is_json ? json_line(buf, line)
+		      : plain_line(buf, to, line->at, line->is_hint, line->message);
 	is_shown = false;
 	if (log >= 0) {
 		put_syslog(log, line->at, buf, len);
@@ -282,6 +291,14 @@ void log_event(enum log_level at, const struct log_event *event, const char *fmt
 	va_start(ap, fmt);
 	format_line((struct log_line){.at = at, .event = event}, fmt, ap);
 	va_end(ap);
+}
+
+bool log_has_colour(int to)
+{
+	const char *term = getenv("TERM"), *no = getenv("NO_COLOR"), *ci = getenv("CI");
+
+	return term && *term && strcmp(term, "dumb") != 0 && !(no && *no) && !(ci && *ci) &&
+	       isatty(to);
 }
 
 bool log_is_live(void)

@@ -64,6 +64,14 @@ struct log_event {
 void log_event(enum log_level at, const struct log_event *event, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* May a text to this descriptor have colours? On a terminal that has them, unless NO_COLOR is set;
+ * CI systems keep the text as a log. */
+bool log_has_colour(int to);
+
+#define COLOUR_ERROR "31"
+#define COLOUR_WARNING "33"
+#define COLOUR_GOOD "32"
+
 /* Can log_show() keep a line current? True if stderr is a terminal and redlock is in its foreground
  * process group. */
 bool log_is_live(void);

@@ -532,11 +532,35 @@ static unsigned nodes_with(const struct diagnosis *d, const struct finding *f)
 	return nodes;
 }
 
+/* A socket's path is shortened to its name, unless two nodes would have one name. */
+static const char *shown_label(char dst[NODE_LABEL_MAX], const struct visit *v, int node)
+{
+	const struct node_list *nodes = &v->settings->nodes;
+	const char *label = nodes->node[node].label, *name = strrchr(label, '/');
+
+	snprintf(dst, NODE_LABEL_MAX, "%s", label);
+	if (strncmp(label, "unix:///", 8) != 0 || name - label < 12)
+		return dst;
+	for (int i = 0; i < nodes->count; i++) {
+		const char *other = strrchr(nodes->node[i].label, '/');
+
+		if (i != node && other && strcmp(other, name) == 0)
+			return dst;
+	}
+	snprintf(dst, NODE_LABEL_MAX, "unix://...%s", name);
+	return dst;
+}
+
 static void show_finding(const struct finding *f)
 {
+	char line[REPORT_MAX];
 	const char *remark = fix_remark(f->fix);
 
-	print_line("  %s: %s", severity_name(f->severity), f->message);
+	snprintf(line, sizeof(line), "  %s: %s", severity_name(f->severity), f->message);
+	print_coloured(f->severity == SEVERITY_ERROR     ? COLOUR_ERROR
+		       : f->severity == SEVERITY_WARNING ? COLOUR_WARNING
+							 : "",
+		line);
 	if (f->fix[0])
 		print_line("    fix: %s", f->fix);
 	if (remark)
@@ -564,7 +588,7 @@ static void show_common(const struct visit *v, const struct diagnosis *d)
 	for (int i = 0; i < d->count; i++) {
 		unsigned nodes = nodes_with(d, &d->finding[i]);
 		bool is_first = (nodes & (nodes - 1)) != 0;
-		char text[REPORT_MAX] = "";
+		char text[REPORT_MAX] = "", label[NODE_LABEL_MAX];
 		size_t used = 0;
 
 		for (int j = 0; j < i; j++)
@@ -574,27 +598,47 @@ static void show_common(const struct visit *v, const struct diagnosis *d)
 		for (int n = 0; n < v->settings->nodes.count; n++)
 			if (nodes & 1u << n)
 				text_append(text, sizeof(text), &used, "%s%s", used ? ", " : "",
-					v->settings->nodes.node[n].label);
+					shown_label(label, v, n));
 		print_line("%s", text);
 		show_findings(d, nodes);
 	}
 }
 
+/* "Redis 7.0.15  master"; "": the node did not say it. */
+static void append_kind(char *dst, size_t size, size_t *used, const struct node_facts *facts)
+{
+	if (facts->info.kind[0])
+		text_append(dst, size, used, "%s %s%s%s", facts->info.kind, facts->info.version,
+			facts->info.role[0] ? ", " : "", facts->info.role);
+}
+
+/* Prints a node in columns that are as wide as the widest node needs. */
 static void show_node(const struct visit *v, int i)
 {
-	const struct node_facts *facts = &v->facts[i];
-	const struct latency l = diagnosis_latency(facts);
-	char text[REPORT_MAX];
-	size_t used = 0;
+	const struct latency l = diagnosis_latency(&v->facts[i]);
+	char text[REPORT_MAX], label[NODE_LABEL_MAX], kind[200];
+	int label_width = 0, kind_width = 0;
+	size_t used = 0, kind_used = 0;
 
-	text_append(text, sizeof(text), &used, "%s", v->settings->nodes.node[i].label);
-	if (facts->info.kind[0])
-		text_append(text, sizeof(text), &used, "  %s %s%s%s", facts->info.kind,
-			facts->info.version, facts->info.role[0] ? ", " : "", facts->info.role);
-	if (facts->pings > 0)
-		text_append(text, sizeof(text), &used, "%s%.2f/%.2f/%.2fms",
-			facts->info.kind[0] ? ", " : "  ", (double)l.min / USEC_MSEC,
-			(double)l.median / USEC_MSEC, (double)l.p99 / USEC_MSEC);
+	for (int n = 0; n < v->settings->nodes.count; n++) {
+		kind_used = 0;
+		kind[0] = '\0';
+		append_kind(kind, sizeof(kind), &kind_used, &v->facts[n]);
+		label_width = (int)usec_max(label_width, (int64_t)strlen(shown_label(label, v, n)));
+		kind_width = (int)usec_max(kind_width, (int64_t)strlen(kind));
+	}
+	kind_used = 0;
+	kind[0] = '\0';
+	append_kind(kind, sizeof(kind), &kind_used, &v->facts[i]);
+	text_append(text, sizeof(text), &used, "%-*s  %-*s", label_width, shown_label(label, v, i),
+		kind_width, kind);
+	if (v->facts[i].pings > 0)
+		text_append(text, sizeof(text), &used,
+			"  latency: least %.2fms, median %.2fms, 99 %% within %.2fms",
+			(double)l.min / USEC_MSEC, (double)l.median / USEC_MSEC,
+			(double)l.p99 / USEC_MSEC);
+	while (used > 0 && text[used - 1] == ' ')
+		text[--used] = '\0';
 	print_line("%s", text);
 }
 
@@ -610,7 +654,7 @@ static void show(const struct visit *v, const struct diagnosis *d)
 	const int nodes = v->settings->nodes.count;
 	bool is_sound = d->with[SEVERITY_ERROR] + d->with[SEVERITY_WARNING] == 0, has_whole = false;
 	bool is_untried = false;
-	char text[100] = "";
+	char text[100] = "", line[200];
 	size_t used = 0;
 
 	for (int i = 0; i < nodes; i++) {
@@ -625,16 +669,22 @@ static void show(const struct visit *v, const struct diagnosis *d)
 	if (has_whole)
 		print_line("together");
 	show_findings(d, 0);
-	if (is_sound && !is_untried)
-		text_append(text, sizeof(text), &used, "sound");
 	for (int i = 0; i < SEVERITIES; i++)
 		append_count(
 			text, sizeof(text), &used, d->with[i], severity_name((enum severity)i));
 	if (d->is_untried)
-		print_line("%s: no lock was tried: name the key of one with -k KEY", text);
+		snprintf(line, sizeof(line), "%s: no lock was tried: name the key of one with -k KEY",
+			text);
+	else if (is_sound && !is_untried)
+		snprintf(line, sizeof(line), "%d of %d nodes can be used; no problem found%s%s",
+			d->usable, nodes, used > 0 ? ", " : "", text);
 	else
-		print_line("%s: %d of %d nodes can be used, %d needed", text, d->usable, nodes,
-			tally_quorum(&v->query.tally));
+		snprintf(line, sizeof(line), "%s: %d of %d nodes can be used, %d needed", text,
+			d->usable, nodes, tally_quorum(&v->query.tally));
+	print_coloured(d->with[SEVERITY_ERROR] > 0     ? COLOUR_ERROR
+		       : d->with[SEVERITY_WARNING] > 0 ? COLOUR_WARNING
+						       : COLOUR_GOOD,
+		line);
 }
 
 static void print_findings(struct json *j, const struct visit *v, const struct diagnosis *d)

@@ -39,6 +39,24 @@ void print_line(const char *fmt, ...)
 	free(line);
 }
 
+void print_coloured(const char *colour, const char *line)
+{
+	bool has_colour = *colour && log_has_colour(STDOUT_FILENO);
+
+	if (has_colour)
+		printf("\033[%sm", colour);
+	if (has_colour) {
+		size_t size = 4 * strlen(line) + 8;
+		char *shown = malloc(size);
+
+		fputs(shown ? utf8_escape_line(shown, size, line) : "", stdout);
+		puts("\033[m");
+		free(shown);
+	} else {
+		print_line("%s", line);
+	}
+}
+
 void print_pair(const char *value, const char *text)
 {
 	printf("%s\t%s\n", value, text);

@@ -19,6 +19,9 @@
 /* Prints one line. A control character in it is escaped, as by utf8_escape_line(). */
 void print_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same in a colour of base/log.h, if stdout may have colours; "": in none. */
+void print_coloured(const char *colour, const char *line);
+
 /* Prints a line of two texts without control characters, with a tab between them. */
 void print_pair(const char *value, const char *text);
 

@@ -132,7 +132,7 @@ static void remember_unknown(struct overview *st, const struct tally *t)
 
 /* ---- the table ---- */
 
-/* What is unusual about a lock with that holder. */
+/* Names anything unusual about a lock with that holder. */
 static const char *remark_on(const char *state, const struct reply *holder)
 {
 	if (strcmp(state, "unknown") == 0)
@@ -208,6 +208,14 @@ static void add_row(struct overview *st, const struct tally *t, const char *key,
 /* Prints a row of a terminal: the last three columns as wide as they need, the others as fits. */
 static void print_cells(char *const cell[CELLS], const int width[CELLS])
 {
+	const char *holder = cell[CELL_HOLDER];
+	const char *colour = strstr(holder, "(unknown)") || strstr(holder, "(no expiry)") ||
+					     strncmp(holder, "(failed", 7) == 0
+				     ? COLOUR_ERROR
+			     : strstr(holder, "(no majority)") ? COLOUR_WARNING
+			     : strcmp(holder, "(free)") == 0 || strncmp(holder, "(done", 5) == 0
+				     ? COLOUR_GOOD
+				     : "";
 	char line[REPORT_MAX] = "";
 	size_t used = 0;
 
@@ -217,7 +225,7 @@ static void print_cells(char *const cell[CELLS], const int width[CELLS])
 		text_append(line, sizeof(line), &used, "%s%s%*s", i > 0 ? "  " : "", text,
 			i + 1 < CELLS ? width[i] - utf8_columns(text) : 0, "");
 	}
-	print_line("%s", line);
+	print_coloured(colour, line);
 }
 
 static int by_name(const void *a, const void *b)

@@ -2,6 +2,7 @@
 # nodes_stop ends every process that is started here, by its pid, and the test's background holders.
 
 bats_require_minimum_version 1.5.0
+export NO_COLOR=1 # terminal.bats has the test of colours
 
 # needs RIGHT...: the test is skipped if this machine does not give it one of these rights (tests/rights has the list).
 # The first line of a test, or of a file's setup.

@@ -120,7 +120,7 @@ cron() {
 		was_done "$job.sh held" "$job.sh done"
 	done
 	run -0 redlock status nightly
-	[[ "${lines[1]}" == "'nightly' is done until "*" (22h59m left), run by "*"nightly.sh"* ]]
+	[[ "${lines[0]}" == "'nightly' is done until "*" (22h59m left), run by "*"nightly.sh"* ]]
 }
 
 @test "cron on several hosts: a job that fails silently is reported, and a host without the script costs no run" {

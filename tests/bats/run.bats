@@ -652,7 +652,7 @@ now_ms() { date +%s%3N; }
 @test "--once-per: status shows the record, and break removes it" {
 	redlock run -k job --once-per 1h --owner "me, at work" -- true
 	run -0 redlock status job
-	is_like "$output" "'job' is free?'job' is done until 20*Z (59m left), run by me, at work, which ended with status 0 at 20*Z"
+	is_like "$output" "'job' is done until 20*Z (59m left), run by me, at work, which ended with status 0 at 20*Z"
 	run -0 redlock status --json job
 	json '.locks[0] | .state == "free" and .done.owner == "me, at work" and .done.left_ms > 3000000 and .done.status == 0'
 	[ $(($(date +%s) - $(date -d "$(jq -r '.locks[0].done.ended' <<< "$output")" +%s))) -le 60 ]

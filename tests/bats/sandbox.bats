@@ -77,7 +77,7 @@ nothing_left() {
 		redlock run -k other -n -- false || echo "busy: $?"'
 	run -0 redlock sandbox -n 5 -- all
 	echo "$output"
-	[[ "$output" == *"sound: 5 of 5 nodes can be used, 3 needed"* ]]
+	[[ "$output" == *"5 of 5 nodes can be used; no problem found"* ]]
 	[[ "$output" == *"acquired 'job' on "* ]]
 	[[ "$output" == *"busy: 75"* ]]
 	[ "$(pids "$T/servers")" -eq 5 ]

@@ -250,6 +250,30 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	ended_with 0
 }
 
+@test "colours of errors, warnings and states: on a terminal only, and not with NO_COLOR, CI or TERM=dumb" {
+	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
+	eventually held_on job 3
+	busy() { run "$REDLOCK_BUILD/tools/pty" -- env -u NO_COLOR -u CI TERM=xterm "$@"; }
+	busy "$REDLOCK_BUILD/redlock" run -n -k job -- true
+	[[ "$output" == *$'\e[33mredlock:\e[m '"'job' is busy"* ]]
+	busy "$REDLOCK_BUILD/redlock" run -k
+	[[ "$output" == *$'\e[31mredlock:\e[m -k needs a value'* ]]
+	busy "$REDLOCK_BUILD/redlock" status job free
+	[[ "$output" == *$'\e[32mfree  (free) '* && "$output" == *$'\njob '* ]]
+	busy "$REDLOCK_BUILD/redlock" doctor
+	[[ "$output" == *$'\e[3'[123]m*"3 of 3 nodes can be used"* ]]
+	for plain in NO_COLOR=1 CI=true TERM=dumb; do
+		for words in 'run -n -k job -- true' 'run -k' 'status job free' doctor; do
+			busy env $plain "$REDLOCK_BUILD/redlock" $words
+			[[ "$output" != *$'\e'* ]]
+		done
+	done
+	busy sh -c '"$0" status job free | cat; "$0" run -n -k job -- true 2>&1 | cat; "$0" run -k -- 2> out; cat out' "$REDLOCK_BUILD/redlock"
+	[[ "$output" == *"is busy"* && "$output" == *"needs a value"* && "$output" != *$'\e'* ]]
+	touch go
+	ended_with 0
+}
+
 @test "in a pipeline: a reader that ends early ends it, and it sees the end of file when the command closes its stdout" {
 	for way in "$ALONE" "$LOCKED"; do
 		run bash -c "$way seq 100000 | head -1; echo \${PIPESTATUS[*]}"

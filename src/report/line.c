@@ -214,68 +214,33 @@ static const char *problem_text(char dst[REPORT_MAX], const struct reply *a, use
 	return dst;
 }
 
-/* Adds a reason of reason_words() for several nodes. */
-static void line_plural(struct line *l, const char *words)
-{
-	static const char *const table[][2] = {
-		{"is ", "are "},
-		{"was ", "were "},
-		{"has ", "have "},
-		{"does ", "do "},
-		{"denies ", "deny "},
-		{"belongs ", "belong "},
-		{"refuses ", "refuse "},
-		{"requires ", "require "},
-		{"sends ", "send "},
-		{"speaks ", "speak "},
-		{"hangs", "hang"},
-		{"serves only its own host", "serve only their own hosts"},
-		{"its name ", "their names "},
-		{"that port ", "these ports "},
-		{"it ", "they "},
-		{NULL, NULL},
-	};
-	bool is_start = true;
-
-	while (*words) {
-		int i = 0;
-
-		while (table[i][0] &&
-			(!is_start || strncmp(words, table[i][0], strlen(table[i][0])) != 0))
-			i++;
-		is_start = table[i][0] || *words == ' ';
-		line_add(l, "%.*s", table[i][0] ? (int)strlen(table[i][1]) : 1,
-			table[i][0] ? table[i][1] : words);
-		words += table[i][0] ? strlen(table[i][0]) : 1;
-	}
-}
-
-/* Nodes with the same problem share one part. */
+/* Nodes with the same problem share one part, in whose words people search. */
 void line_problems_after(struct line *l, const char *separator, const struct tally *t,
 	const struct node_list *nodes, usec age)
 {
 	unsigned shown = 0;
 
 	for (int i = 0; i < t->nodes; i++) {
-		const char *words = reason_words(t->ballot[i].reply.reason);
 		char problem[REPORT_MAX], other[REPORT_MAX];
-		int count = 0;
+		unsigned same = 0;
+		const char *between = "";
 
 		if (!tally_in_trouble(t, i) || shown & 1u << i)
 			continue;
 		problem_text(problem, &t->ballot[i].reply, age);
-		line_add(l, "%s", separator);
+		for (int n = i; n < t->nodes; n++)
+			if (tally_in_trouble(t, n) &&
+				strcmp(problem_text(other, &t->ballot[n].reply, age), problem) == 0)
+				same |= 1u << n;
+		line_add(l, "%s%s", separator, same & (same - 1) ? "each of " : "");
 		for (int n = i; n < t->nodes; n++) {
-			if (!tally_in_trouble(t, n) ||
-				strcmp(problem_text(other, &t->ballot[n].reply, age), problem) != 0)
+			if (!(same & 1u << n))
 				continue;
-			line_add(l, "%s%s", count++ > 0 ? ", " : "", nodes->node[n].label);
-			shown |= 1u << n;
+			line_add(l, "%s%s", between, nodes->node[n].label);
+			between = ", ";
 		}
-		line_add(l, " ");
-		if (count > 1)
-			line_plural(l, words);
-		line_add(l, "%s", problem + (count > 1 ? strlen(words) : 0));
+		line_add(l, " %s", problem);
+		shown |= same;
 		separator = "; ";
 	}
 }

@@ -850,7 +850,7 @@ is_freed_by() {
 
 @test "two of three nodes are down; a server under two names; nodes that may evict" {
 	export REDLOCK_NODES="unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock"
-	says 69 '' "*1 of 3 nodes can be used, 2 needed: unix://$T/2.sock, unix://$T/3.sock cannot be reached (*hint: unix://$T/2.sock: there is no socket $T/2.sock: *hint: unix://$T/3.sock: *" \
+	says 69 '' "*1 of 3 nodes can be used, 2 needed: each of unix://$T/2.sock, unix://$T/3.sock cannot be reached (*hint: unix://$T/2.sock: there is no socket $T/2.sock: *hint: unix://$T/3.sock: *" \
 		run -n -k job -- echo never
 	for i in 2 3; do start_node $i; done
 	for i in 2 3; do eventually admitted $i; done

@@ -286,7 +286,7 @@ shows_waiters() {
 	with() { for i in 1 2 3; do node $i acl setuser monkey on '>s3cret' '~*' '&*' +@all "$@"; done > "$T/acl"; }
 	export REDLOCK_USERNAME=monkey REDLOCK_PASSWORD=s3cret
 	with -getrange
-	says 69 '' "redlock: 0 of 3 nodes answered, 2 needed: *1.sock, *3.sock deny permission*?hint: in redis-cli on each node: ACL SETUSER monkey +*getrange*" status
+	says 69 '' "redlock: 0 of 3 nodes answered, 2 needed: each of *1.sock, *3.sock denies permission*?hint: in redis-cli on each node: ACL SETUSER monkey +*getrange*" status
 	says 69 '*' '*' status --json
 	json '.status == 69 and .locks == []'
 	# of a minority, the other nodes tell
@@ -573,7 +573,7 @@ on_each() {
 		node $i hset job 5c3a:1 1
 		node $i pexpire job 600000
 	done > "$T/acl"
-	says 69 '' "redlock: 'job' has an unknown state: 0 of 3 nodes answered, 2 needed: *deny permission*?redlock: cannot remove 'job': *?hint: *" break -fy -k job
+	says 69 '' "redlock: 'job' has an unknown state: 0 of 3 nodes answered, 2 needed: each of *denies permission*?redlock: cannot remove 'job': *?hint: *" break -fy -k job
 	eventually held_on job 3
 }
 

@@ -90,7 +90,7 @@ refused() {
 
 @test "help: an option without its dashes, and an exit status" {
 	[ "$(redlock help ttl)" = "$(redlock help --ttl)" ]
-	[ "$(redlock help wait | head -1)" = "redlock wait [options] -k KEY" ]
+	[ "$(redlock help wait | head -1)" = "redlock wait [options] [-k] KEY" ]
 	for number in 0 1 64 69 75 76 78 79 124 125 126 127; do
 		run -0 redlock help $number
 		# the advice begins on a line of its own, after the meaning

@@ -858,7 +858,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	run in_lab run -n -k job --nodes "$NAMES" -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
-	is_like "$output" "*redis://a.example:6379 its name does not resolve (*); redis://b.example:6379 its name does not resolve (*)*"
+	is_like "$output" "*redis://a.example:6379*redis://b.example:6379 its name does not resolve (*)*"
 	held_on job 0
 }
 

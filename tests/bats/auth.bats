@@ -578,7 +578,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	wrong 64 help "$url"
 	wrong 64 help --password=s3cret
 	wrong 64 completion "$url"
-	wrong 64 status job --nodes="$url"
+	wrong 78 status job --nodes="$url"
 	wrong 64 check -k job --token 1 job --password=s3cret
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	wrong 127 run -n -k job "$url"

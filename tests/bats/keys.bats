@@ -352,7 +352,7 @@ hint: name the other keys alone: the token still holds them" check -k a -k c --t
 	is_like "$stderr" "redlock: 'lock:job' is busy: held by who has lock:job *"
 	export REDLOCK_KEY_FORMAT=lock:%s
 	says 75 '' "redlock: 'lock:job' is busy: *" wait -n -k job
-	says 0 "*?lock:job?who has lock:job?*" '' status job
+	says 0 "'lock:job' is held by who has lock:job *" '' status job
 	says 0 "*?lock:job?who has lock:job?*" '' status
 	run -0 --separate-stderr redlock status --json free job
 	json '[.locks[].key] == ["lock:free", "lock:job"]'

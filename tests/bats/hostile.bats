@@ -405,8 +405,10 @@ peak() {
 	node 1 eval 'local a=string.rep("a",40)..":1700000000 "
 		for i=1,12000 do redis.call("SET",string.rep("\1",500)..i,a..string.rep("\2",250),"PX",600000) end' 0
 	export REDLOCK_NODES=$SOUND REDLOCK_NODE_TIMEOUT=9s
-	says 0 '*' '' status
-	[ "${#lines[@]}" -eq 12001 ] # the list is cut
+	says 0 '*' 'redlock: too many locks: * are not shown?hint: *' status
+	[ "${#lines[@]}" -lt 12000 ] # the list is cut
+	[ "${#output}" -gt 16000000 ]
+	[ "${#output}" -lt 17000000 ]
 	run -0 --separate-stderr redlock status --json
 	[ "${#output}" -gt 16000000 ]
 	[ "${#output}" -lt 17000000 ]

@@ -673,8 +673,8 @@ static void show(const struct visit *v, const struct diagnosis *d)
 		append_count(
 			text, sizeof(text), &used, d->with[i], severity_name((enum severity)i));
 	if (d->is_untried)
-		snprintf(line, sizeof(line), "%s: no lock was tried: name the key of one with -k KEY",
-			text);
+		snprintf(line, sizeof(line),
+			"%s: no lock was tried: name the key of one with -k KEY", text);
 	else if (is_sound && !is_untried)
 		snprintf(line, sizeof(line), "%d of %d nodes can be used; no problem found%s%s",
 			d->usable, nodes, used > 0 ? ", " : "", text);

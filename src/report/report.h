@@ -42,8 +42,8 @@ const char *report_waiting(char dst[REPORT_MAX], const struct lock *lock,
 	const struct key_list *keys, usec waited, int width);
 
 /* "'nightly' is held by ... with other nodes (5 nodes, list 3fa9c1d2; here 3 nodes, list 77b0e412),
- * expires in 27s unless renewed: hosts must name the same nodes". `contender` is the reply of lock_contested_by(), which
- * is `age` old, or NULL. */
+ * expires in 27s unless renewed: hosts must name the same nodes". `contender` is the reply of
+ * lock_contested_by(), which is `age` old, or NULL. */
 const char *report_contest(char dst[REPORT_MAX], const struct lock *lock,
 	const struct key_list *keys, const struct reply *contender, usec age);
 

@@ -41,7 +41,7 @@ ends() {
 
 # refused TEXT: it is the one message, with its hint.
 refused() {
-	is_like "$1" "redlock: 'deploy' is held by root@web3:42 make since 2*Z ${LISTS}, *s left: hosts must name the same nodes
+	is_like "$1" "redlock: 'deploy' is held by root@web3:42 make since 2*Z ${LISTS}, expires in *s unless renewed: hosts must name the same nodes
 $HINT"
 }
 
@@ -63,12 +63,12 @@ $HINT"
 @test "waiting: the warning comes at once, and once with -q; at the end it is an ordinary message" {
 	holds_there
 	run -75 --separate-stderr redlock run -w 3s -q -k deploy -- touch "$T/beside"
-	is_like "$stderr" "redlock: waiting: 'deploy' is held by root@web3:42 make since 2*Z $LISTS, *s left: hosts must name the same nodes
+	is_like "$stderr" "redlock: waiting: 'deploy' is held by root@web3:42 make since 2*Z $LISTS, expires in *s unless renewed: hosts must name the same nodes
 $HINT"
 	run -75 --separate-stderr redlock run -w 2s -k deploy -- touch "$T/beside"
 	is_like "$stderr" "redlock: waiting: 'deploy' is held by root@web3:42 make * $LISTS, *
 $HINT
-*redlock: 'deploy' is held by root@web3:42 make * $LISTS, *s left: hosts must name the same nodes"
+*redlock: 'deploy' is held by root@web3:42 make * $LISTS, expires in *s unless renewed: hosts must name the same nodes"
 	[ "$(grep -c '^hint' <<< "$stderr")" = 1 ]
 	in_background "$T/waiter" run -w 1m -q -k deploy -- touch "$T/after"
 	local waiter=$BG
@@ -97,7 +97,7 @@ $HINT
 	holds_there
 	for nodes in "$(names 2 3 4 5)" "$(names 5 4 3)"; do
 		run -75 --separate-stderr redlock run -n -k deploy --nodes "$nodes" -- true
-		is_like "$stderr" "redlock: 'deploy' is busy: held by root@web3:42 make since 2*Z on [23] of ? nodes, *s left"
+		is_like "$stderr" "redlock: 'deploy' is busy: held by root@web3:42 make since 2*Z on [23] of ? nodes, expires in *s unless renewed"
 	done
 	ends
 }
@@ -143,7 +143,7 @@ $HINT"
 	holds_there
 	for key in deploy ''; do
 		run -0 redlock status $key
-		is_like "$output" "'deploy' is held by root@web3:42 make since 2* on 1 of 3 nodes, *s left; that is no majority: a holder $LISTS"
+		is_like "$output" "'deploy' is held by root@web3:42 make since 2* on 1 of 3 nodes, expires in *s unless renewed; that is no majority: a holder $LISTS"
 	done
 	run -0 redlock status --json deploy
 	json ".list == \"$HERE_LIST\" and (.locks[0] | .state == \"minority\" and .holder.list == \"$THERE_LIST\" and .holder.list_nodes == 3 and
@@ -151,12 +151,12 @@ $HINT"
 	run -0 redlock status --nodes "$(names 5 3 4)" deploy
 	not grep -q 'other nodes' <<< "$output"
 	run -0 redlock status --nodes "$(names 1 3 4 5)" deploy
-	is_like "$output" "'deploy' is held by root@web3:42 make since 2* on 3 of 4 nodes, *s left; a holder with other nodes (3 nodes, list $THERE_LIST; here 4 nodes, list *)"
+	is_like "$output" "'deploy' is held by root@web3:42 make since 2* on 3 of 4 nodes, expires in *s unless renewed; a holder with other nodes (3 nodes, list $THERE_LIST; here 4 nodes, list *)"
 	ends
 	# of a version without lists
 	node 3 set deploy '9999999999999ae4740763b5e1e5e45b8f0fedf0:1700000000 old' px 60000 > "$T/set"
 	run -0 redlock status deploy
-	is_like "$output" "'deploy' is held by old since 2023-* on 1 of 3 nodes, *s left; that is no majority: an attempt that is under way, late or crashed"
+	is_like "$output" "'deploy' is held by old since 2023-* on 1 of 3 nodes, expires in *s unless renewed; that is no majority: an attempt that is under way, late or crashed"
 	run -0 redlock status --json deploy
 	json '.locks[0].holder | has("list") | not'
 	# two readers with other nodes, and one with ours

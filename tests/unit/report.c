@@ -365,7 +365,8 @@ TEST(report_holders_with_other_nodes)
 	lock.tally.ballot[2].reply.key = 1;
 	snprintf(want, sizeof(want),
 		"'deploy' is held by root@web3:42 make since 2023-11-14T22:13:20Z with other nodes "
-		"(5 nodes, list %s; here 3 nodes, list %s), 27s left: hosts must name the same "
+		"(5 nodes, list %s; here 3 nodes, list %s), expires in 27s unless renewed: hosts "
+		"must name the same "
 		"nodes",
 		theirs, ours);
 	CHECK_TEXT(report_contest(text, &lock, &keys, &lock.tally.ballot[2].reply, USEC_SEC), want);
@@ -403,7 +404,8 @@ TEST(report_status_of_a_holder_with_other_nodes)
 		set_vote(&lock, i, VOTE_GONE);
 	set_holder(&lock, 0, value_with("xyz", "", "me"), USEC_SEC);
 	snprintf(want, sizeof(want),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, 1s left; that is no "
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, expires in 1s "
+		"unless renewed; that is no "
 		"majority: a holder with other nodes (3 nodes, list %s; here 5 nodes, list %s)",
 		there, here);
 	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0), want);
@@ -413,7 +415,8 @@ TEST(report_status_of_a_holder_with_other_nodes)
 	snprintf(want, sizeof(want), "%.16s", ours);
 	there_four = name_of(want);
 	snprintf(want, sizeof(want),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, 1s left; that is no "
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, expires in 1s "
+		"unless renewed; that is no "
 		"majority: an attempt that is under way, late or crashed, with other nodes (4 "
 		"nodes, "
 		"list %s; here 5 nodes, list %s)",
@@ -423,7 +426,8 @@ TEST(report_status_of_a_holder_with_other_nodes)
 	set_absent(&lock, 1, REASON_TIMEOUT, NULL);
 	set_absent(&lock, 2, REASON_TIMEOUT, NULL);
 	snprintf(want, sizeof(want),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, 1s left; that is no "
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, expires in 1s "
+		"unless renewed; that is no "
 		"majority: a holder with other nodes (4 nodes, list %s; here 5 nodes, list %s)",
 		there_four, here);
 	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0), want);
@@ -432,21 +436,25 @@ TEST(report_status_of_a_holder_with_other_nodes)
 	/* Of an older version, and with the same nodes. */
 	set_holder(&lock, 0, ID ":1700000000 me", USEC_SEC);
 	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, 1s left; that is no "
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, expires in 1s "
+		"unless renewed; that is no "
 		"majority: an attempt that is under way, late or crashed");
 	snprintf(mine, sizeof(mine), ID ":1700000000 @%s me", ours);
 	set_holder(&lock, 0, mine, USEC_SEC);
 	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, 1s left; that is no "
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 5 nodes, expires in 1s "
+		"unless renewed; that is no "
 		"majority: an attempt that is under way, late or crashed");
 	for (int i = 1; i < 4; i++)
 		set_holder(&lock, i, mine, USEC_SEC);
 	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 4 of 5 nodes, 1s left");
+		"'k' is held by me since 2023-11-14T22:13:20Z on 4 of 5 nodes, expires in 1s "
+		"unless renewed");
 	/* Beside our holder, and with a majority of our nodes. */
 	set_holder(&lock, 4, value_with("xyz", "", "you"), USEC_SEC);
 	snprintf(want, sizeof(want),
-		"'k' is held by me since 2023-11-14T22:13:20Z on 4 of 5 nodes, 1s left; on "
+		"'k' is held by me since 2023-11-14T22:13:20Z on 4 of 5 nodes, expires in 1s "
+		"unless renewed; on "
 		"redis://e:6379 held by you since 2023-11-14T22:13:20Z with other nodes (3 nodes, "
 		"list %s; here 5 nodes, list %s)",
 		there, here);
@@ -454,7 +462,8 @@ TEST(report_status_of_a_holder_with_other_nodes)
 	for (int i = 0; i < 4; i++)
 		set_holder(&lock, i, value_with("xyz", "", "you"), USEC_SEC);
 	snprintf(want, sizeof(want),
-		"'k' is held by you since 2023-11-14T22:13:20Z on 5 of 5 nodes, 1s left; a holder "
+		"'k' is held by you since 2023-11-14T22:13:20Z on 5 of 5 nodes, expires in 1s "
+		"unless renewed; a holder "
 		"with other nodes (3 nodes, list %s; here 5 nodes, list %s)",
 		there, here);
 	CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0), want);

@@ -151,7 +151,7 @@ all_of() { for n in $(seq "$1"); do numbers; done; }
 			node $i "${wrong% *}" 'redlock:fence:{job}' "${wrong#* }"
 		done > "$T/set"
 		run -69 --separate-stderr redlock run -n -k job --fence -- echo never
-		is_like "${stderr_lines[0]}" "redlock: no quorum for 'job': *1.sock has a fencing counter that is no number, or at its limit (redlock:fence:{job}); unix*2.sock has *"
+		is_like "${stderr_lines[0]}" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: each of unix*1.sock, unix*2.sock has a fencing counter that is no number, or at its limit (redlock:fence:{job})"
 		[[ "${stderr_lines[1]}" == "hint: in redis-cli on "*": DEL redlock:fence:{"* ]]
 		held_on job 0
 		redlock run -n -k job -- true

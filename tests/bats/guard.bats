@@ -310,7 +310,7 @@ node_is_over() {
 		node $i set '{redlock}:node' "$(run_id $i) $((now + 99999999999)) 99999999999 $((now + 99999999999)) 0"
 	done > "$T/set"
 	run -69 redlock run -n -k job -- true
-	is_like "${lines[0]}" "redlock: no quorum for 'job': each of *1.sock, *2.sock is in quarantine for another 1d*"
+	is_like "${lines[0]}" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: each of *1.sock, *2.sock is in quarantine for another 1d*"
 	for i in 1 2; do
 		eventually has_length $i 90000000
 		read -r id over length wall history <<< "$(mark $i)"

@@ -52,7 +52,7 @@ no_node() {
 	REDLOCK_NODES="unix://$T/a unix://$T/b unix://$T/1.sock" promptly run -n -k job -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
-	is_like "$output" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: unix://$T/a $why; unix://$T/b $why@(|?hint: *)"
+	is_like "$output" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: @(each of unix://$T/a, unix://$T/b $why|unix://$T/a $why; unix://$T/b $why)@(|?hint: *)"
 	free_everywhere job
 	no_longer a
 	no_longer b
@@ -187,7 +187,7 @@ floods() {
 	# The node may have answered all of doctor's questions before it is dropped. Between two parts of a reply, a message
 	# is no message.
 	promptly doctor
-	is_like "$output" "*unix://$T/p$q *@(  error: @(sends messages without end|$GARBAGE)|Redis|Valkey)*"
+	is_like "$output" "*unix://.../p$q *@(  error: @(sends messages without end|$GARBAGE)|Redis|Valkey)*"
 	touch "$T/go"
 	BG=$holder ended_with 0
 	BG=$waiter ended_with 0
@@ -221,7 +221,7 @@ declare -ga PROXY
 		serve b --reset "$cut"
 		REDLOCK_NODES="unix://$T/a unix://$T/b unix://$T/1.sock" promptly run -n -k job -- echo never
 		[ "$status" -eq 69 ]
-		is_like "$output" "*unix://$T/a closed the connection*; unix://$T/b closed the connection*"
+		is_like "$output" "*: each of unix://$T/a, unix://$T/b closed the connection*"
 		no_longer a
 		no_longer b
 	done
@@ -287,7 +287,7 @@ declare -ga PROXY
 	serve a "$(page "$entry" 0 0)"
 	promptly status
 	[ "$status" -eq 0 ]
-	is_like "$output" "*'lock\\\\x1b\[31m of nobody' is held by \\\\x1b * on 1 of 3 nodes, *that is no majority*"
+	is_like "$output" "*lock\\\\x1b\[31m of nobody?\\\\x1b (no majority)?*?1/3?*"
 }
 
 # ---- texts ----
@@ -335,7 +335,7 @@ is_clean() {
 	for i in 1 2; do
 		printf "$id:1700000000 \033[31mred\033]0;title\a" | redis-cli -s "$T/$i.sock" -x set job > "$T/set"
 	done
-	run "$REDLOCK_BUILD/tools/pty" expect:waiting 'expect:held by \x5cx1b[31mred\x5cx1b]0;title\x5cx07 since' send:'\x03' -- \
+	run "$REDLOCK_BUILD/tools/pty" expect:waiting 'expect:held by \x5cx1b[31mr...title\x5cx07; next in the queue' send:'\x03' -- \
 		"$REDLOCK_BUILD/redlock" run -k job -- echo never
 	echo "$output" | cat -v
 	[ "$status" -eq 130 ]

@@ -270,7 +270,7 @@ logged() {
 	held_by_another
 	for SHELL_OF_JOB in dash bash; do
 		for text in "${HOSTILE[@]}" "${CONTROLS[@]}"; do
-			logged 0 LOCK_KEY="$text"
+			[[ "$text" == *[$'\r\n'] ]] && logged 64 LOCK_KEY="$text" || logged 0 LOCK_KEY="$text"
 		done
 		for text in "${HOSTILE[@]}" "${CONTROLS[@]::2}" "${CONTROLS[@]: -4}" "$(printf %s "${CONTROLS[@]}")"; do
 			logged 127 LOCK_BINARY="$text"
@@ -302,6 +302,7 @@ logged() {
 	cd "$T/work"
 	for SHELL_OF_JOB in dash bash; do
 		for text in "${HOSTILE[@]}" "${CONTROLS[@]}"; do
+			[[ "$text" != *[$'\r\n'] ]] || continue
 			redlock acquire --key="$text" --owner="${text::170}" > "$T/token"
 			logged 75 LOCK_KEY="$text" LOCK_WAIT=0
 			redlock release --key="$text" --token="$(< "$T/token")"
@@ -348,7 +349,7 @@ logged() {
 	# the job's shell gets them as they are
 	for SHELL_OF_JOB in dash bash; do
 		for text in "${HOSTILE[@]}"; do
-			run -0 component key="$text" run='printf "[%s]" "$REDLOCK_KEY"'
+			run -0 --separate-stderr component key="$text" run='printf "[%s]" "$REDLOCK_KEY"'
 			[ "$output" = "[$text]" ]
 		done
 	done

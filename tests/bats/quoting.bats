@@ -57,8 +57,9 @@ shows() {
 	[ ! -e pwned ]
 }
 
-# clean: all output since then is UTF-8 without any control character.
+# clean: all output since then is UTF-8 without any control character but the four tabs in a row of the table of `status`.
 clean() {
+	sed -i -E '/^[^\t]*(\t[^\t]*){4}$/ s/\t/ /g' all
 	iconv -f UTF-8 -t UTF-8 all > iconv
 	not grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae\x8e\x8f]' all
 	rm all
@@ -67,6 +68,8 @@ clean() {
 @test "keys: each the same through acquire, eval, status, --json, check, extend and release" {
 	for key in "${odd[@]}"; do
 		printf '# %.80q\n' "$key"
+		# no key of a new lock; tests/bats/usage.bats has it
+		[[ "$key" != *$'\n' ]] || continue
 		redlock acquire -k "$key" --owner me --format env > env
 		REDLOCK_KEY= REDLOCK_TOKEN=
 		eval "$(cat env)"
@@ -83,7 +86,7 @@ clean() {
 		shows 0 status -- "$key"
 		[[ "$(cat stdout)" == "'"*"' is held by me since "* ]]
 		shows 0 status
-		[[ "$(cat stdout)" == "'"*"' is held by me since "* ]]
+		[[ "$(cat stdout)" == $'KEY\tHOLDER\tHELD\tNODES\tWAITERS\n'*$'\tme\t'*$'\t1/1\t0' ]]
 		shows 0 status --json -- "$key"
 		same '.locks[0]' key "$key"
 		shows 0 status --json
@@ -117,7 +120,7 @@ clean() {
 		node 1 --raw get job | head -c -1 | tail -c +59 > value
 		exactly value "$owner"
 		shows 0 status job
-		[[ "$(cat stdout)" == "'job' is held by "*" since 20"*" on 1 of 1 node, "*" left" ]]
+		[[ "$(cat stdout)" == "'job' is held by "*" since 20"*" on 1 of 1 node, expires in "*" unless renewed" ]]
 		shows 0 status
 		shows 0 status -v job
 		shows 0 status --json job

@@ -556,7 +556,7 @@ watches() {
 	hold a "${LONG[@]}"
 	run redlock run -w 300ms -k job "${LONG[@]}" -- echo never
 	[ "$status" -eq 75 ]
-	[[ "${lines[-1]}" == "redlock: 'job' is busy: held by "*" on "[23]" of 3 nodes, "*" left" ]]
+	[[ "${lines[-1]}" == "redlock: 'job' is busy: held by "*" on "[23]" of 3 nodes, expires in "*" unless renewed" ]]
 	eventually in_queue 0
 	run redlock run -n -E 0 -k job "${LONG[@]}" -- echo never
 	[ "$status" -eq 0 ]

@@ -308,7 +308,7 @@ static void question_trial(struct visit *v, enum trial trial)
 			&(struct request_args){.reserve_time = ttl, .waiter.id = v->waiter});
 		break;
 	case TRIAL_SCAN:
-		request_scan(r, "0", 1, false);
+		request_scan(r, "0", 1, false, false);
 		break;
 	case TRIAL_HAND_OFF:
 		request_script(r, OP_HAND_OFF, &lock,
@@ -423,7 +423,7 @@ static void find_lists(struct visit *v)
 	}
 	for (int page = 0; page < LIST_PAGES && open > 0 && clock_now() < until; page++) {
 		for (int i = 0; i < v->settings->nodes.count; i++)
-			request_scan(&scan[i], cursor[i].at, cursor[i].count, false);
+			request_scan(&scan[i], cursor[i].at, cursor[i].count, false, false);
 		query_ask(&v->query, asked, NULL, QUERY_ALL);
 		open = 0;
 		for (int i = 0; i < v->settings->nodes.count; i++) {
@@ -914,7 +914,7 @@ static bool find_lock(struct visit *v, struct obstacle *found)
 		open = 0;
 		for (int i = 0; i < v->settings->nodes.count; i++)
 			if (asked[i])
-				request_scan(&scan[i], at[i].at, at[i].count, true);
+				request_scan(&scan[i], at[i].at, at[i].count, true, false);
 		query_ask(&v->query, asked, NULL, QUERY_ALL);
 		for (int i = 0; i < v->settings->nodes.count; i++) {
 			if (!asked[i])

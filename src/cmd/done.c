@@ -73,12 +73,21 @@ void done_read(struct done *d, const char *text)
 	snprintf(d->owner, sizeof(d->owner), "%.*s", (int)strcspn(text, "\n"), text);
 }
 
+void done_keep(struct done *d, const char *text, usec age)
+{
+	struct done found;
+
+	done_read(&found, text);
+	found.left = found.once_per - usec_min(age, found.once_per);
+	if (found.left > d->left)
+		*d = found;
+}
+
 /* The page has two lines: how long ago the run started, and the text. */
 void done_take(struct done *d, const struct query *query, int node)
 {
 	char page[DONE_TEXT_MAX + 32];
 	const char *at = page;
-	struct done found;
 	int64_t age_ms;
 
 	if (query->tally.ballot[node].vote != VOTE_YES || !query->page[node])
@@ -87,10 +96,7 @@ void done_take(struct done *d, const struct query *query, int node)
 	page[strcspn(page, "\n")] = ' ';
 	if (!read_number(&at, DURATION_MAX / USEC_MSEC, &age_ms))
 		return;
-	done_read(&found, at);
-	found.left = found.once_per - age_ms * USEC_MSEC;
-	if (found.left > d->left)
-		*d = found;
+	done_keep(d, at, age_ms * USEC_MSEC);
 }
 
 void done_request(struct request *r, char name[DONE_KEY_MAX], const char *key)

@@ -2,7 +2,8 @@
  * redlock status: prints the state of locks as each node reports it.
  *
  * With keys, look_at() queries one after the other. Without keys, look_at_all() scans all nodes
- * page by page, sorts the locks found by key, and judges each by the replies of all nodes. The lock
+ * page by page, sorts the locks and the records of --once-per by key, and judges each key by the
+ * replies of all nodes. The lock
  * of one key is a sentence, several locks are a table: add_row(), print_table().
  */
 #include "base/clock.h"
@@ -44,9 +45,10 @@
 
 /* One lock on one node, found by a scan. */
 struct found {
-	char *key; /* followed by NUL and the value */
+	char *key; /* followed by NUL, the value, and NUL */
 	size_t key_len, value_len;
-	usec pttl;
+	bool is_record; /* of --once-per: the value is its text */
+	usec pttl; /* of a record, how long ago its run began */
 	int waiters; /* that are connected to this node */
 	int node;
 };
@@ -74,13 +76,14 @@ struct overview {
 	struct query query;
 	struct found *found;
 	size_t count, size;
+	size_t listed; /* keys with a lock or a result */
 	size_t shown; /* bytes printed as lines */
 	int rows, columns; /* of the terminal that --watch redraws; 0: none */
 	int rows_used;
 	int omitted; /* locks not printed, because of SHOWN_BYTES_MAX */
 	struct json json;
 	bool is_json;
-	struct done done; /* about the key that is shown, if no scan found it */
+	struct done done; /* about the key that is shown */
 	bool is_unknown; /* the state of at least one lock is unknown */
 	bool is_partial; /* a scan skipped keys */
 	struct tally unknown; /* the first such lock */
@@ -132,35 +135,60 @@ static void remember_unknown(struct overview *st, const struct tally *t)
 
 /* ---- the table ---- */
 
-/* Names anything unusual about a lock with that holder. */
-static const char *remark_on(const char *state, const struct reply *holder)
+/* Does a node know of a holder that has other nodes? Not of a reservation: it ends soon. */
+static bool has_other_nodes(const struct overview *st, const struct tally *t)
 {
-	if (strcmp(state, "unknown") == 0)
-		return " (unknown)";
-	if (strcmp(state, "minority") == 0)
-		return " (no majority)";
-	return holder->pttl == NEVER ? " (no expiry)" : "";
+	char ours[FINGERPRINT_MAX];
+
+	node_list_fingerprint(ours, &st->settings->nodes);
+	for (int i = 0; i < t->nodes; i++) {
+		const struct reply *a = &t->ballot[i].reply;
+
+		if (a->vote == VOTE_FOREIGN && !a->is_reserved && list_of_holder(ours, a).is_other)
+			return true;
+	}
+	return false;
 }
 
-/* A state or a result has parentheses, so that no holder looks like one. */
+/* "(done, not again for 20h)": the rest of the time of --once-per. */
+static void describe_done(char dst[REPORT_MAX], const struct done *done)
+{
+	char owner[REPLY_TEXT_MAX], left[DURATION_TEXT_MAX], result[40] = "done";
+
+	if (done->status > 0)
+		snprintf(result, sizeof(result), "failed with status %d", done->status);
+	snprintf(dst, REPORT_MAX, "%s%s(%s, not again for %s)",
+		utf8_escape(owner, sizeof(owner), done->owner, strlen(done->owner)),
+		*done->owner ? " " : "", result, duration_format(left, done->left));
+}
+
+/* A state or a result has parentheses, so that no holder looks like one: "(free)", "(reserved)",
+ * "alice@web1:42 backup (no majority, other nodes)". */
 static void describe(char dst[REPORT_MAX], const struct overview *st, const struct tally *t)
 {
-	const char *state = report_state(t);
-	char holder[HOLDER_TEXT_MAX], left[DURATION_TEXT_MAX];
+	const char *state = report_state(t), *remark;
+	bool is_other = has_other_nodes(st, t);
+	char holder[HOLDER_TEXT_MAX];
 	int count;
 	const struct reply reply = tally_holder(t, &count);
 
-	report_holder_text(holder, t);
-	if (st->done.left > 0 && strcmp(state, "free") == 0 && st->done.status > 0)
-		snprintf(dst, REPORT_MAX, "(failed with status %d, done for %s)", st->done.status,
-			duration_format(left, st->done.left));
-	else if (st->done.left > 0 && strcmp(state, "free") == 0)
-		snprintf(dst, REPORT_MAX, "(done for %s)", duration_format(left, st->done.left));
-	else if (strcmp(state, "free") == 0 && tally_limit(t) > 0)
+	if (st->done.left > 0 && strcmp(state, "free") == 0) {
+		describe_done(dst, &st->done);
+		return;
+	}
+	if (strcmp(state, "free") == 0 && tally_limit(t) > 0) {
 		snprintf(dst, REPORT_MAX, "(slots are held, limit %d)", tally_limit(t));
+		return;
+	}
+	if (!*report_holder_text(holder, t) || strcmp(state, "unknown") == 0)
+		remark = state;
+	else if (strcmp(state, "minority") == 0)
+		remark = "no majority";
 	else
-		snprintf(dst, REPORT_MAX, *holder ? "%s%s" : "%s(%s)", holder,
-			*holder ? remark_on(state, &reply) : state);
+		remark = reply.pttl == NEVER ? "no expiry" : "";
+	snprintf(dst, REPORT_MAX, *remark || is_other ? "%s%s(%s%s%s)" : "%s", holder,
+		*holder ? " " : "", remark, *remark && is_other ? ", " : "",
+		is_other ? "other nodes" : "");
 }
 
 static void add_row(struct overview *st, const struct tally *t, const char *key, size_t len)
@@ -209,13 +237,13 @@ static void add_row(struct overview *st, const struct tally *t, const char *key,
 static void print_cells(char *const cell[CELLS], const int width[CELLS])
 {
 	const char *holder = cell[CELL_HOLDER];
-	const char *colour = strstr(holder, "(unknown)") || strstr(holder, "(no expiry)") ||
-					     strncmp(holder, "(failed", 7) == 0
-				     ? COLOUR_ERROR
-			     : strstr(holder, "(no majority)") ? COLOUR_WARNING
-			     : strcmp(holder, "(free)") == 0 || strncmp(holder, "(done", 5) == 0
-				     ? COLOUR_GOOD
-				     : "";
+	const char *colour =
+		strstr(holder, "(unknown") || strstr(holder, "(no expiry") ||
+				strstr(holder, "(failed with status")
+			? COLOUR_ERROR
+		: strstr(holder, "(no majority") || strstr(holder, "other nodes)") ? COLOUR_WARNING
+		: strcmp(holder, "(free)") == 0 || strstr(holder, "(done, not again") ? COLOUR_GOOD
+										      : "";
 	char line[REPORT_MAX] = "";
 	size_t used = 0;
 
@@ -489,17 +517,19 @@ static bool add_found(struct overview *st, int node, const struct page_entry *en
 	*f = (struct found){
 		.node = node,
 		.key_len = entry->key_len,
+		.is_record = entry->is_record,
 		.value_len =
 			entry->value_len < REPLY_TEXT_MAX ? entry->value_len : REPLY_TEXT_MAX - 1,
 		.pttl = entry->pttl,
 		.waiters = entry->waiters,
 	};
-	f->key = malloc(f->key_len + 1 + f->value_len);
+	f->key = malloc(f->key_len + 1 + f->value_len + 1);
 	if (!f->key)
 		return false;
 	memcpy(f->key, entry->key, f->key_len);
 	f->key[f->key_len] = '\0';
 	memcpy(f->key + f->key_len + 1, entry->value, f->value_len);
+	f->key[f->key_len + 1 + f->value_len] = '\0';
 	st->count++;
 	return true;
 }
@@ -616,7 +646,7 @@ static bool scan(struct overview *st, struct search search[NODES_MAX])
 	while (open > 0) {
 		for (int i = 0; i < nodes; i++) {
 			request_scan(&search[i].request, search[i].cursor, search[i].count,
-				!search[i].skips_keys);
+				!search[i].skips_keys, true);
 			asked[i] = search[i].is_open ? &search[i].request : NULL;
 		}
 		query_ask(&st->query, asked, NULL, QUERY_ALL);
@@ -662,12 +692,33 @@ static bool is_full(const struct overview *st)
 	return (st->is_json ? st->json.len : st->shown) >= SHOWN_BYTES_MAX;
 }
 
-static void show_found(struct overview *st, const struct found *f)
+/* Shows the lock of the key that `count` entries are about, from *f on. A record that does not
+ * count any more is no reason to list its key. */
+static void show_found(struct overview *st, const struct search search[NODES_MAX],
+	const struct found *f, size_t count)
 {
+	struct tally *t = &st->query.tally;
+	bool is_lock = false;
+
+	tally_clear(t, clock_now());
+	st->done = (struct done){.left = 0};
+	for (size_t i = 0; i < count; i++) {
+		const struct reply reply = reply_of(&f[i]);
+
+		if (f[i].is_record)
+			done_keep(&st->done, f[i].key + f[i].key_len + 1, f[i].pttl);
+		else
+			tally_take(t, f[i].node, &reply, NULL);
+		is_lock |= !f[i].is_record;
+	}
+	add_missing_replies(st, search);
+	if (!is_lock && st->done.left == 0)
+		return;
+	st->listed++;
 	if (is_full(st))
 		st->omitted++;
 	else
-		show_key(st, &st->query.tally, st->query.took, f->key, f->key_len, 0);
+		show_key(st, t, st->query.took, f->key, f->key_len, 0);
 }
 
 static void log_omitted(struct overview *st)
@@ -728,15 +779,10 @@ static int look_at_all(struct overview *st)
 	for (int i = 0; i < st->settings->nodes.count; i++)
 		clean += search[i].absent.vote == VOTE_NONE;
 	for (size_t i = 0, next; i < st->count; i = next) {
-		tally_clear(t, clock_now());
 		for (next = i; next < st->count && by_key(&st->found[i], &st->found[next]) == 0;
-			next++) {
-			const struct reply reply = reply_of(&st->found[next]);
-
-			tally_take(t, st->found[next].node, &reply, NULL);
-		}
-		add_missing_replies(st, search);
-		show_found(st, &st->found[i]);
+			next++)
+			;
+		show_found(st, search, &st->found[i], next - i);
 	}
 	log_omitted(st);
 	log_skipped(st, search);
@@ -761,7 +807,7 @@ static int show(struct overview *st, char *const names[])
 	int status;
 
 	st->is_unknown = st->is_partial = false;
-	st->count = st->shown = 0;
+	st->count = st->listed = st->shown = 0;
 	st->omitted = st->rows_used = 0;
 	if (st->is_json) {
 		print_begin(&st->json, st->settings);
@@ -777,7 +823,7 @@ static int show(struct overview *st, char *const names[])
 		print_table(st);
 	if (status == STATUS_OK && st->is_unknown)
 		status = STATUS_NO_QUORUM;
-	if (!st->is_json && !names[0] && st->count == 0 && status == STATUS_OK)
+	if (!st->is_json && !names[0] && st->listed == 0 && status == STATUS_OK)
 		print_line(st->is_partial
 				   ? "no redlock locks are held on the keys that this user may read"
 				   : "no redlock locks are held");

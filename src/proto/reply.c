@@ -384,15 +384,16 @@ bool page_next(const char **at, const char *end, struct page_entry *entry)
 		number[i] = negative ? -1 : number[i];
 	}
 	if (number[0] < 0 || number[1] < 0 || number[0] > end - p ||
-		number[1] > end - p - number[0] || number[3] < 0 || number[3] > INT_MAX)
+		number[1] > end - p - number[0] || number[3] > INT_MAX)
 		return false;
 	*entry = (struct page_entry){
 		.key = p,
 		.key_len = (size_t)number[0],
 		.value = p + number[0],
 		.value_len = (size_t)number[1],
+		.is_record = number[3] < 0,
 		.pttl = left_of(number[2]),
-		.waiters = (int)number[3],
+		.waiters = number[3] < 0 ? 0 : (int)number[3],
 	};
 	*at = p + number[0] + number[1];
 	return true;

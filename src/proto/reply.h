@@ -77,7 +77,8 @@ struct resp {
 
 struct page_entry {
 	size_t key_len, value_len;
-	usec pttl; /* NEVER: no expiry */
+	bool is_record; /* of --once-per: `value` is its text, `key` that of the lock */
+	usec pttl; /* NEVER: no expiry; of a record, how long ago its run began, or NEVER */
 	int waiters; /* connected to this node */
 	const char *key, *value; /* not terminated */
 };

@@ -208,6 +208,7 @@ static void push_argument(struct request *r, enum argument argument, const struc
 	case ARG_cursor:
 	case ARG_count:
 	case ARG_complete:
+	case ARG_records:
 		assert(false); /* other functions make these requests */
 	}
 }
@@ -279,7 +280,7 @@ void request_subscribe(struct request *r, const char *key, int limit, const char
 	push_text(r, CHANNEL_QUEUE, key, suffix);
 }
 
-void request_scan(struct request *r, const char *cursor, int count, bool complete)
+void request_scan(struct request *r, const char *cursor, int count, bool complete, bool records)
 {
 	begin(r, OP_SCAN);
 	push(r, "EVAL");
@@ -288,6 +289,7 @@ void request_scan(struct request *r, const char *cursor, int count, bool complet
 	push(r, cursor);
 	push_number(r, count);
 	push(r, complete ? "1" : "0");
+	push(r, records ? "1" : "0");
 }
 
 void request_by_digest(struct request *r)

@@ -120,8 +120,8 @@ void request_delete(struct request *r, const struct request *release);
 void request_subscribe(struct request *r, const char *key, int limit, const char *waiter);
 
 /* A page of about `count` keys; the first cursor is "0". complete: a key that the user may not read
- * is an error. */
-void request_scan(struct request *r, const char *cursor, int count, bool complete);
+ * is an error. records: the page has the records of --once-per, too. */
+void request_scan(struct request *r, const char *cursor, int count, bool complete, bool records);
 
 /* Names the script of a request by its digest in place of its text. conn_send() sends OP_DELETE
  * with a release by digest. */

@@ -211,7 +211,7 @@ start_nodes() {
 	eventually held_on job 3
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 75 ]
-	[[ "$output" =~ ^"redlock: 'job' is busy: held by the other one since "[0-9TZ:-]+" on "[23]" of 3 nodes, "(9|10)"m left"$ ]]
+	[[ "$output" =~ ^"redlock: 'job' is busy: held by the other one since "[0-9TZ:-]+" on "[23]" of 3 nodes, expires in "(9|10)"m unless renewed"$ ]]
 	run redlock run -w 0 -k job -- echo never
 	[ "$status" -eq 75 ]
 	run redlock run --nonblock -E 0 -q -k job -- echo never
@@ -657,7 +657,7 @@ now_ms() { date +%s%3N; }
 	json '.locks[0] | .state == "free" and .done.owner == "me, at work" and .done.left_ms > 3000000 and .done.status == 0'
 	[ $(($(date +%s) - $(date -d "$(jq -r '.locks[0].done.ended' <<< "$output")" +%s))) -le 60 ]
 	run -0 redlock status
-	[[ "$output" != *job* ]]
+	is_like "$output" $'KEY\tHOLDER\tHELD\tNODES\tWAITERS\njob\tme, at work (done, not again for 59m)\t-\t0/3\t0'
 	run -0 redlock break -k job -y
 	[[ "${lines[1]}" == "redlock: 'job' is done until "*"run by me, at work, which ended with status 0 at "* ]]
 	[[ "${lines[2]}" == "unix://$T/1.sock: removed" ]]
@@ -670,13 +670,44 @@ now_ms() { date +%s%3N; }
 	json '.locks[0] | has("done") | not'
 }
 
+@test "--once-per: status lists the results with the locks, until their time ends" {
+	local head=$'KEY\tHOLDER\tHELD\tNODES\tWAITERS'
+	redlock run -k a --once-per 1h --owner ann -- true
+	run -3 redlock run -k b --once-per 1h --owner $'bob\x1b' -- sh -c 'exit 3'
+	redlock run -k ended --once-per 1ms -- true
+	run -0 redlock status
+	[ "$output" = "$head"$'\na\tann (done, not again for 59m)\t-\t0/3\t0\nb\tbob\\x1b (failed with status 3, not again for 59m)\t-\t0/3\t0' ]
+	run -0 redlock status --json
+	json '[.locks[] | [.key, .state, .done.status]] == [["a", "free", 0], ["b", "free", 3]]'
+	# of two nodes, one was away
+	node 1 del 'redlock:queue:{a}:done'
+	run -0 redlock status
+	is_like "${lines[1]}" "a?ann [(]done, not again for 59m)*"
+	# a key that is held again
+	redlock acquire -k b --owner carl > "$T/token"
+	run -0 redlock status
+	is_like "${lines[2]}" $'b\tcarl\t*s\t3/3\t0'
+	# a text that is no record
+	for i in 1 2 3; do
+		node $i set 'redlock:queue:{c}:done' 'x'
+		node $i set 'redlock:queue:{d}:done' '99999999999999 3600000 0 1700000000 fay'
+		node $i set 'redlock:queue:{e}:done' '1 eve'
+		node $i hset 'redlock:queue:{f}:done' a b
+	done > "$T/set"
+	run -0 redlock status
+	[ "${#lines[@]}" -eq 3 ]
+	for i in 1 2 3; do node $i del b 'redlock:queue:{a}:done' 'redlock:queue:{b}:done'; done > "$T/set"
+	run -0 redlock status
+	[ "$output" = 'no redlock locks are held' ]
+}
+
 @test "--once-per: the record has the status of the command, or its signal, or 124 of --max-run" {
 	ends() { # STATUS COMMAND...: and 'status' shows the status
 		local want=$1
 		shift
 		run "-$want" redlock run -k job --once-per 1h --max-run 300ms -- "$@"
 		run -0 redlock status job
-		is_like "$output" "'job' is free?'job' failed, and counts as done until *, which ended with status $want at 20*Z"
+		is_like "$output" "'job' failed, and counts as done until *, which ended with status $want at 20*Z"
 		run -0 redlock status --json job
 		json ".locks[0].done.status == $want"
 		redlock break -y -k job > "$T/break" 2>&1

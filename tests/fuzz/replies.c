@@ -222,7 +222,7 @@ static void build(struct request *r, enum op op, int keys)
 		request_subscribe(r, "one", 0, SOME_WAITER);
 		break;
 	case OP_SCAN:
-		request_scan(r, "0", 0, false);
+		request_scan(r, "0", 0, false, true);
 		break;
 	case OP_NONE:
 	case OP_COMMAND:

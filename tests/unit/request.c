@@ -285,8 +285,10 @@ TEST(request_of_a_page)
 {
 	struct request r;
 
-	request_scan(&r, "1234", 200, true);
-	EXPECT_SCRIPT(&r, "0", "1234", "200", "1");
+	request_scan(&r, "1234", 200, true, false);
+	EXPECT_SCRIPT(&r, "0", "1234", "200", "1", "0");
+	request_scan(&r, "0", 1, false, true);
+	EXPECT_SCRIPT(&r, "0", "0", "1", "0", "1");
 	CHECK(strstr(r.argv[1], "'SCAN'") != NULL);
 	CHECK_INT(r.keys, 1);
 }
@@ -994,7 +996,8 @@ TEST(answer_to_ask)
 TEST(page_of_entries)
 {
 	static const char page[] = "3 5 1500 7\nkeyvalue0 0 -1 0\n2 1 -2 0\n1\n2"
-				   "1 2 0 0\nkvv";
+				   "1 2 0 0\nkvv"
+				   "1 4 9 -1\nktext1 1 -9 -1\nkt";
 	const char *at = page, *end = page + sizeof(page) - 1;
 	struct page_entry e;
 
@@ -1010,7 +1013,11 @@ TEST(page_of_entries)
 	CHECK(e.key_len == 2 && memcmp(e.key, "1\n", 2) == 0 && *e.value == '2');
 	CHECK(e.pttl == NEVER);
 	CHECK(page_next(&at, end, &e));
-	CHECK(e.key_len == 1 && e.value_len == 2 && e.pttl == 0);
+	CHECK(e.key_len == 1 && e.value_len == 2 && e.pttl == 0 && !e.is_record);
+	CHECK(page_next(&at, end, &e));
+	CHECK(e.is_record && e.value_len == 4 && e.pttl == 9 * USEC_MSEC && e.waiters == 0);
+	CHECK(page_next(&at, end, &e));
+	CHECK(e.is_record && e.pttl == NEVER);
 	CHECK(at == end);
 	CHECK(!page_next(&at, end, &e));
 }
@@ -1021,10 +1028,10 @@ TEST(page_that_is_none)
 		"3 5 9 0\n", "3 5 9 0\nkeyvalu", "6 0 9 0\nkeyva", "x 5 9 0\nkeyvalue",
 		"3x5 9 0\nkeyvalue", "3 5 9\nkeyvalue", "3 5 9 0keyvalue", "3 5 9 0 \nkeyvalue",
 		"-3 5 9 0\nkeyvalue", "3 -5 9 0\nkeyvalue", "3-5 9 0\nkeyvalue",
-		"3 5 / 0\nkeyvalue", "3 5 9 /\nkeyvalue", "3:5 9 0\n", "3 5 9 -1\nkeyvalue",
-		"3 5 9 2147483648\nkeyvalue", "99999999999999999999 5 9 0\nkeyvalue",
-		"3 99999999999999999999 9 0\nkeyvalue", "3 5 99999999999999999999 0\nkeyvalue",
-		"3 5 9 99999999999999999999\nkeyvalue", "9223372036854775807 9 9 0\nkeyvalue", "-"};
+		"3 5 / 0\nkeyvalue", "3 5 9 /\nkeyvalue", "3:5 9 0\n", "3 5 9 2147483648\nkeyvalue",
+		"99999999999999999999 5 9 0\nkeyvalue", "3 99999999999999999999 9 0\nkeyvalue",
+		"3 5 99999999999999999999 0\nkeyvalue", "3 5 9 99999999999999999999\nkeyvalue",
+		"9223372036854775807 9 9 0\nkeyvalue", "-"};
 
 	for (size_t i = 0; i < COUNT_OF(pages); i++) {
 		const char *at = pages[i];

@@ -151,45 +151,49 @@ static void put_syslog(int to, enum log_level at, const char *text, size_t len)
 
 #define WIPE "\r\033[K"
 
+/* A line: a message with its event, or a hint. */
+struct log_line {
+	enum log_level at;
+	bool is_hint;
+	const char *colour; /* NULL: that of the level */
+	const struct log_event *event; /* NULL: none */
+	const char *message;
+};
+
 /* Builds a line without its newline. */
-static size_t plain_line(char buf[LINE_BYTES_MAX], enum place to, enum log_level at, bool is_hint,
-	const char *message)
+static size_t plain_line(char buf[LINE_BYTES_MAX], enum place to, const struct log_line *line)
 {
-	const char *colour = at == LOG_ERRORS   ? COLOUR_ERROR
-			     : at == LOG_NORMAL ? COLOUR_WARNING
-						: "";
+	/* An event without an exit status is no failure. */
+	bool is_failure = line->at == LOG_ERRORS && !(line->event && line->event->status == 0);
+	const char *colour = line->is_hint            ? ""
+			     : line->colour           ? line->colour
+			     : is_failure             ? COLOUR_ERROR
+			     : line->at <= LOG_NORMAL ? COLOUR_WARNING
+						      : "";
 	char when[TIME_TEXT_MAX];
 	size_t used = 0;
 
 	switch (to) {
 	case PLACE_STDERR:
 		text_append(buf, LINE_BYTES_MAX, &used, "%s", is_shown ? WIPE : "");
-		if (!is_hint && *colour && log_has_colour(STDERR_FILENO))
+		if (*colour && log_has_colour(STDERR_FILENO))
 			text_append(buf, LINE_BYTES_MAX, &used, "\033[%smredlock:\033[m ", colour);
 		else
-			text_append(
-				buf, LINE_BYTES_MAX, &used, "%s: ", is_hint ? "hint" : "redlock");
+			text_append(buf, LINE_BYTES_MAX, &used,
+				"%s: ", line->is_hint ? "hint" : "redlock");
 		break;
 	case PLACE_FILE:
 		text_append(buf, LINE_BYTES_MAX, &used, "%s redlock[%ld]: %s",
 			time_format(when, clock_wall() / USEC_SEC), (long)getpid(),
-			is_hint ? "hint: " : "");
+			line->is_hint ? "hint: " : "");
 		break;
 	case PLACE_SYSLOG:
-		text_append(buf, LINE_BYTES_MAX, &used, "%s", is_hint ? "hint: " : "");
+		text_append(buf, LINE_BYTES_MAX, &used, "%s", line->is_hint ? "hint: " : "");
 		break;
 	}
-	text_append(buf, LINE_BYTES_MAX, &used, "%s", message);
+	text_append(buf, LINE_BYTES_MAX, &used, "%s", line->message);
 	return used;
 }
-
-/* A line: a message with its event, or a hint. */
-struct log_line {
-	enum log_level at;
-	bool is_hint;
-	const struct log_event *event; /* NULL: none */
-	const char *message;
-};
 
 static struct json json_object(const struct log_line *line, size_t len)
 {
@@ -242,8 +246,7 @@ static void write_line(const struct log_line *line)
 	enum place to = place == PLACE_SYSLOG && log < 0 ? PLACE_STDERR : place;
 	size_t len;
 
-	len = is_json ? json_line(buf, line)
-		      : plain_line(buf, to, line->at, line->is_hint, line->message);
+	len = is_json ? json_line(buf, line) : plain_line(buf, to, line);
 	is_shown = false;
 	if (log >= 0) {
 		put_syslog(log, line->at, buf, len);
@@ -293,6 +296,15 @@ void log_event(enum log_level at, const struct log_event *event, const char *fmt
 	va_end(ap);
 }
 
+void log_ask(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	format_line((struct log_line){.at = LOG_ERRORS, .colour = ""}, fmt, ap);
+	va_end(ap);
+}
+
 bool log_has_colour(int to)
 {
 	const char *term = getenv("TERM"), *no = getenv("NO_COLOR"), *ci = getenv("CI");
@@ -325,7 +337,7 @@ void log_show(enum log_level at, const char *fmt, ...)
 {
 	static const char head[] = WIPE "redlock: ";
 	char buf[1024], message[1024];
-	size_t len = sizeof(head) - 1, end = len - (sizeof(WIPE) - 1), most = columns();
+	size_t len = sizeof(head) - 1;
 	va_list ap;
 
 	if (at > level)
@@ -335,11 +347,8 @@ void log_show(enum log_level at, const char *fmt, ...)
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
 	utf8_escape_line(buf + len, sizeof(buf) - len, message);
-	/* Keep one column free, and do not cut a character of several bytes. */
-	for (; buf[len] && end + 1 < most; len++)
-		end += (buf[len + 1] & 0xc0) != 0x80;
-	while ((buf[len] & 0xc0) == 0x80)
-		len--;
+	utf8_cut(buf + len, log_width());
+	len += strlen(buf + len);
 	is_shown = true;
 	(void)put(STDERR_FILENO, buf, len);
 }
@@ -370,6 +379,17 @@ void log_text(enum log_level at, const char *text)
 		leave_file();
 		(void)put(fd, text, strlen(text));
 	}
+}
+
+void log_warning(const struct err *e)
+{
+	char shown[LINE_BYTES_MAX];
+
+	write_line(&(struct log_line){.at = LOG_ERRORS,
+		.colour = COLOUR_WARNING,
+		.message = utf8_escape_line(shown, sizeof(shown), e->text)});
+	if (e->hint[0])
+		log_hint(LOG_ERRORS, "%s", e->hint);
 }
 
 void log_err(const struct err *e)

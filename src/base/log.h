@@ -64,6 +64,9 @@ struct log_event {
 void log_event(enum log_level at, const struct log_event *event, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* A question to the user, with -q, too. */
+void log_ask(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* May a text to this descriptor have colours? On a terminal that has them, unless NO_COLOR is set;
  * CI systems keep the text as a log. */
 bool log_has_colour(int to);
@@ -80,7 +83,7 @@ bool log_is_live(void);
 int log_width(void);
 
 /* Shows a line "redlock: ..." that the next message replaces; the line is cut to the terminal's
- * width. */
+ * width, with "..." at its end. */
 void log_show(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Removes the line of log_show(). */
@@ -94,5 +97,8 @@ void log_text(enum log_level at, const char *text);
 
 /* Writes the error's line, and its hint if it has one. */
 void log_err(const struct err *e);
+
+/* The same for an error that ends nothing, with -q, too. */
+void log_warning(const struct err *e);
 
 #endif

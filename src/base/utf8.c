@@ -128,6 +128,18 @@ int utf8_columns(const char *text)
 	return n;
 }
 
+const char *utf8_cut(char *text, int columns)
+{
+	char *end = text;
+
+	if (utf8_columns(text) <= columns)
+		return text;
+	for (int seen = 0; seen <= columns - 3; end++)
+		seen += is_start(*end);
+	memcpy(end - 1, "...", 4);
+	return text;
+}
+
 const char *utf8_shorten(char *text, int columns)
 {
 	int n = utf8_columns(text), first, last;

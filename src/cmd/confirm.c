@@ -19,8 +19,7 @@ int confirm(const struct settings *s, const char *question, const char *done)
 		log_say(LOG_ERRORS, "missing --yes: nothing was %s", done);
 		return STATUS_USAGE;
 	}
-	log_say(LOG_ERRORS, "%s Type 'yes'%s to do so", question,
-		s->command == COMMAND_BREAK ? " or 'y'" : "");
+	log_ask("%s Type 'yes'%s to do so", question, s->command == COMMAND_BREAK ? " or 'y'" : "");
 	if (fgets(line, sizeof(line), stdin) &&
 		(strcmp(line, "yes\n") == 0 ||
 			(s->command == COMMAND_BREAK && strcmp(line, "y\n") == 0)))

@@ -612,13 +612,27 @@ static void append_kind(char *dst, size_t size, size_t *used, const struct node_
 			facts->info.role[0] ? ", " : "", facts->info.role);
 }
 
-/* Prints a node in columns that are as wide as the widest node needs. */
+/* Prints the text without spaces at its end, and empties it. */
+static void show_trimmed(char *text, size_t *used)
+{
+	while (*used > 0 && text[*used - 1] == ' ')
+		text[--*used] = '\0';
+	print_line("%s", text);
+	*used = 0;
+}
+
+/* Of the text about the latency, about. */
+#define LATENCY_WIDTH 62
+
+/* Prints a node in columns that are as wide as the widest node needs; the latency is on a line of
+ * its own if the terminal is too narrow. */
 static void show_node(const struct visit *v, int i)
 {
 	const struct latency l = diagnosis_latency(&v->facts[i]);
 	char text[REPORT_MAX], label[NODE_LABEL_MAX], kind[200];
 	int label_width = 0, kind_width = 0;
 	size_t used = 0, kind_used = 0;
+	bool is_narrow;
 
 	for (int n = 0; n < v->settings->nodes.count; n++) {
 		kind_used = 0;
@@ -632,14 +646,17 @@ static void show_node(const struct visit *v, int i)
 	append_kind(kind, sizeof(kind), &kind_used, &v->facts[i]);
 	text_append(text, sizeof(text), &used, "%-*s  %-*s", label_width, shown_label(label, v, i),
 		kind_width, kind);
-	if (v->facts[i].pings > 0)
+	is_narrow = print_columns() > 0 &&
+		    label_width + 2 + kind_width + LATENCY_WIDTH > print_columns();
+	if (is_narrow || v->facts[i].pings == 0)
+		show_trimmed(text, &used);
+	if (v->facts[i].pings > 0) {
 		text_append(text, sizeof(text), &used,
 			"  latency: least %.2fms, median %.2fms, 99 %% within %.2fms",
 			(double)l.min / USEC_MSEC, (double)l.median / USEC_MSEC,
 			(double)l.p99 / USEC_MSEC);
-	while (used > 0 && text[used - 1] == ' ')
-		text[--used] = '\0';
-	print_line("%s", text);
+		show_trimmed(text, &used);
+	}
 }
 
 static void append_count(char *dst, size_t size, size_t *used, int count, const char *word)

@@ -327,7 +327,7 @@ static void warn_of_ttl(const struct settings *s)
 		"meant",
 		s->bare_ttl);
 	options_blame(s, setup_file(), &e);
-	log_err(&e);
+	log_warning(&e);
 }
 
 void setup_warn(const struct settings *s)

@@ -23,6 +23,7 @@
 #include "report/rights.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,12 +67,22 @@ struct search {
 	usec took;
 };
 
-enum cell { CELL_KEY, CELL_HOLDER, CELL_HELD, CELL_NODES, CELL_WAITERS, CELLS };
+/* A row has a cell for each column, and the remark that follows the holder. */
+enum cell {
+	CELL_KEY,
+	CELL_HOLDER,
+	CELL_HELD,
+	CELL_NODES,
+	CELL_WAITERS,
+	CELLS,
+	REMARK = CELLS,
+	TEXTS
+};
 
 struct overview {
 	const struct settings *settings;
 	bool is_table;
-	char *(*row)[CELLS];
+	char *(*row)[TEXTS];
 	size_t row_count, row_size;
 	struct query query;
 	struct found *found;
@@ -98,22 +109,24 @@ struct slot {
 
 /* ---- showing ---- */
 
-static void show_line(struct overview *st, const char *indent, const char *line)
+static void show_line(struct overview *st, const char *colour, const char *line)
 {
-	print_line("%s%s", indent, line);
+	print_coloured(colour, line);
 	st->shown += strlen(line) + 1;
 	if (st->rows > 0)
-		st->rows_used += 1 + (int)(strlen(indent) + strlen(line) - 1) / st->columns;
+		st->rows_used += 1 + (int)(strlen(line) - 1) / st->columns;
 }
 
 static void show_nodes(struct overview *st, const struct tally *t, const usec took[NODES_MAX])
 {
 	const struct node_list *nodes = &st->settings->nodes;
-	char text[REPORT_MAX];
+	char text[REPORT_MAX], line[REPORT_MAX + 2];
 
-	for (int i = 0; i < nodes->count; i++)
-		show_line(st, "  ",
+	for (int i = 0; i < nodes->count; i++) {
+		snprintf(line, sizeof(line), "  %s",
 			report_reply(text, &nodes->node[i], OP_LOOK, &t->ballot[i].reply, took[i]));
+		show_line(st, "", line);
+	}
 }
 
 /* The key itself is free, but slots of it are held. */
@@ -150,53 +163,67 @@ static bool has_other_nodes(const struct overview *st, const struct tally *t)
 	return false;
 }
 
-/* "(done, not again for 20h)": the rest of the time of --once-per. */
-static void describe_done(char dst[REPORT_MAX], const struct done *done)
-{
-	char owner[REPLY_TEXT_MAX], left[DURATION_TEXT_MAX], result[40] = "done";
+#define REMARK_MAX 80
 
-	if (done->status > 0)
-		snprintf(result, sizeof(result), "failed with status %d", done->status);
-	snprintf(dst, REPORT_MAX, "%s%s(%s, not again for %s)",
-		utf8_escape(owner, sizeof(owner), done->owner, strlen(done->owner)),
-		*done->owner ? " " : "", result, duration_format(left, done->left));
-}
+/* A holder of less than this is left out. */
+#define HOLDER_LEAST 9
 
-/* A state or a result has parentheses, so that no holder looks like one: "(free)", "(reserved)",
- * "alice@web1:42 backup (no majority, other nodes)". */
-static void describe(char dst[REPORT_MAX], const struct overview *st, const struct tally *t)
+/* Of a lock that is held or reserved, and of a result of --once-per, the holder, or ""; of each
+ * lock a remark, or "": "free", "no majority, other nodes", "done, 20h left". */
+static void describe(char holder[HOLDER_TEXT_MAX], char remark[REMARK_MAX],
+	const struct overview *st, const struct tally *t)
 {
-	const char *state = report_state(t), *remark;
-	bool is_other = has_other_nodes(st, t);
-	char holder[HOLDER_TEXT_MAX];
+	const char *state = report_state(t), *what = state;
+	bool is_other = has_other_nodes(st, t), is_free = strcmp(state, "free") == 0;
+	char left[DURATION_TEXT_MAX];
 	int count;
 	const struct reply reply = tally_holder(t, &count);
 
-	if (st->done.left > 0 && strcmp(state, "free") == 0) {
-		describe_done(dst, &st->done);
+	report_holder_text(holder, t);
+	if (is_free && st->done.left > 0) {
+		utf8_escape(holder, HOLDER_TEXT_MAX, st->done.owner, strlen(st->done.owner));
+		duration_format(left, st->done.left);
+		if (st->done.status > 0)
+			snprintf(remark, REMARK_MAX, "failed with %d, %s left", st->done.status,
+				left);
+		else
+			snprintf(remark, REMARK_MAX, "done, %s left", left);
 		return;
 	}
-	if (strcmp(state, "free") == 0 && tally_limit(t) > 0) {
-		snprintf(dst, REPORT_MAX, "(slots are held, limit %d)", tally_limit(t));
+	if (is_free && tally_limit(t) > 0) {
+		snprintf(remark, REMARK_MAX, "slots are held, limit %d", tally_limit(t));
 		return;
 	}
-	if (!*report_holder_text(holder, t) || strcmp(state, "unknown") == 0)
-		remark = state;
-	else if (strcmp(state, "minority") == 0)
-		remark = "no majority";
-	else
-		remark = reply.pttl == NEVER ? "no expiry" : "";
-	snprintf(dst, REPORT_MAX, *remark || is_other ? "%s%s(%s%s%s)" : "%s", holder,
-		*holder ? " " : "", remark, *remark && is_other ? ", " : "",
+	if (*holder && strcmp(state, "minority") == 0)
+		what = "no majority";
+	else if (*holder && strcmp(state, "held") == 0)
+		what = reply.pttl == NEVER ? "no expiry" : "";
+	snprintf(remark, REMARK_MAX, "%s%s%s", what, *what && is_other ? ", " : "",
 		is_other ? "other nodes" : "");
+}
+
+/* "alice@web1:42 backup (no majority)": a remark has parentheses, so that no holder looks like one.
+ * If the text has more than `columns`, the holder is shortened in the middle. */
+static const char *with_remark(
+	char dst[REPORT_MAX], const char *holder, const char *remark, int columns)
+{
+	char shown[HOLDER_TEXT_MAX];
+	int room = columns - (*remark ? utf8_columns(remark) + 3 : 0);
+
+	snprintf(shown, sizeof(shown), "%s", holder);
+	if (*remark && room < HOLDER_LEAST && utf8_columns(shown) > room)
+		shown[0] = '\0';
+	utf8_shorten(shown, room);
+	snprintf(dst, REPORT_MAX, *remark ? "%s%s(%s)" : "%s", shown, *shown ? " " : "", remark);
+	return utf8_shorten(dst, columns);
 }
 
 static void add_row(struct overview *st, const struct tally *t, const char *key, size_t len)
 {
-	char name[4 * REQUEST_KEY_MAX + 8], holder[REPORT_MAX], held[DURATION_TEXT_MAX] = "-";
+	char name[4 * REQUEST_KEY_MAX + 8], holder[HOLDER_TEXT_MAX], held[DURATION_TEXT_MAX] = "-";
 	char length[DURATION_TEXT_MAX];
-	char nodes[40], waiters[24];
-	const char *const cell[CELLS] = {name, holder, held, nodes, waiters};
+	char nodes[40], waiters[24], remark[REMARK_MAX];
+	const char *const text[TEXTS] = {name, holder, held, nodes, waiters, remark};
 	size_t skip = 0;
 	int count;
 	const struct reply reply = tally_holder(t, &count);
@@ -206,7 +233,7 @@ static void add_row(struct overview *st, const struct tally *t, const char *key,
 	int64_t age = clock_wall() / USEC_SEC - since;
 
 	utf8_escape(name, sizeof(name), key, len);
-	describe(holder, st, t);
+	describe(holder, remark, st, t);
 	if (since > 0 && !reply.is_reserved)
 		(void)snprintf(held, sizeof(held), "%s",
 			age > 0 ? duration_format(length, age * USEC_SEC) : "0s");
@@ -223,37 +250,68 @@ static void add_row(struct overview *st, const struct tally *t, const char *key,
 		st->row = grown;
 		st->row_size = size;
 	}
-	for (int i = 0; i < CELLS; i++) {
-		st->row[st->row_count][i] = strdup(cell[i]);
+	for (int i = 0; i < TEXTS; i++) {
+		st->row[st->row_count][i] = strdup(text[i]);
 		if (!st->row[st->row_count][i])
 			return;
-		st->shown += strlen(cell[i]) + 1;
+		st->shown += strlen(text[i]) + 1;
 	}
 	st->row_count++;
 	st->rows_used++;
 }
 
-/* Prints a row of a terminal: the last three columns as wide as they need, the others as fits. */
-static void print_cells(char *const cell[CELLS], const int width[CELLS])
+/* The colour of a row with that remark. */
+static const char *colour_of(const char *remark)
 {
-	const char *holder = cell[CELL_HOLDER];
-	const char *colour =
-		strstr(holder, "(unknown") || strstr(holder, "(no expiry") ||
-				strstr(holder, "(failed with status")
-			? COLOUR_ERROR
-		: strstr(holder, "(no majority") || strstr(holder, "other nodes)") ? COLOUR_WARNING
-		: strcmp(holder, "(free)") == 0 || strstr(holder, "(done, not again") ? COLOUR_GOOD
-										      : "";
-	char line[REPORT_MAX] = "";
+	static const struct {
+		const char *start, *colour;
+	} rows[] = {
+		{"unknown", COLOUR_ERROR},
+		{"no expiry", COLOUR_ERROR},
+		{"failed", COLOUR_ERROR},
+		{"no majority", COLOUR_WARNING},
+		{"other nodes", COLOUR_WARNING},
+		{"free", COLOUR_GOOD},
+		{"done", COLOUR_GOOD},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (strncmp(remark, rows[i].start, strlen(rows[i].start)) == 0)
+			return rows[i].colour;
+	return "";
+}
+
+/* Prints a row as wide as the terminal: the last three columns as wide as they need, the others as
+ * fits. columns: 0: no terminal: TABs, and nothing is shortened. */
+static void print_cells(char *const text[TEXTS], const int width[CELLS], int columns)
+{
+	char line[REPORT_MAX] = "", holder[REPORT_MAX];
+	const char *cell[CELLS];
 	size_t used = 0;
 
-	for (int i = 0; i < CELLS; i++) {
-		const char *text = utf8_shorten(cell[i], width[i]);
-
-		text_append(line, sizeof(line), &used, "%s%s%*s", i > 0 ? "  " : "", text,
-			i + 1 < CELLS ? width[i] - utf8_columns(text) : 0, "");
+	for (int i = 0; i < CELLS; i++)
+		cell[i] = text[i];
+	cell[CELL_HOLDER] = with_remark(holder, text[CELL_HOLDER], text[REMARK],
+		columns > 0 ? width[CELL_HOLDER] : INT_MAX);
+	if (columns == 0) {
+		print_row(cell, CELLS);
+		return;
 	}
-	print_coloured(colour, line);
+	utf8_shorten(text[CELL_KEY], width[CELL_KEY]);
+	for (int i = 0; i < CELLS; i++)
+		text_append(line, sizeof(line), &used, "%s%s%*s", i > 0 ? "  " : "", cell[i],
+			i + 1 < CELLS ? width[i] - utf8_columns(cell[i]) : 0, "");
+	print_coloured(colour_of(text[REMARK]), line);
+}
+
+/* The columns that the text of a cell needs. */
+static int columns_of(char *const text[TEXTS], int i)
+{
+	char holder[REPORT_MAX];
+
+	return utf8_columns(i == CELL_HOLDER
+				    ? with_remark(holder, text[CELL_HOLDER], text[REMARK], INT_MAX)
+				    : text[i]);
 }
 
 static int by_name(const void *a, const void *b)
@@ -264,34 +322,29 @@ static int by_name(const void *a, const void *b)
 static void print_table(struct overview *st)
 {
 	char key[] = "KEY", holder[] = "HOLDER", held[] = "HELD", nodes[] = "NODES",
-	     waiters[] = "WAITERS", *head[CELLS] = {key, holder, held, nodes, waiters};
+	     waiters[] = "WAITERS", none[] = "",
+	     *head[TEXTS] = {key, holder, held, nodes, waiters, none};
 	int width[CELLS], columns = print_columns(), room = columns - 2 * (CELLS - 1);
 
-	if (st->row_count > 0)
-		qsort(st->row, st->row_count, sizeof(*st->row), by_name);
+	if (st->row_count == 0)
+		return;
+	qsort(st->row, st->row_count, sizeof(*st->row), by_name);
 	for (int i = 0; i < CELLS; i++) {
 		width[i] = utf8_columns(head[i]);
 		for (size_t n = 0; n < st->row_count; n++)
-			if (utf8_columns(st->row[n][i]) > width[i])
-				width[i] = utf8_columns(st->row[n][i]);
+			width[i] = (int)usec_max(width[i], columns_of(st->row[n], i));
 		room -= i > CELL_HOLDER ? width[i] : 0;
 	}
 	if (width[CELL_KEY] + width[CELL_HOLDER] > room) {
-		int least = (int)usec_min(width[CELL_HOLDER], room / 2);
+		int least = (int)usec_min(width[CELL_HOLDER], room * 3 / 5);
 
 		width[CELL_KEY] = (int)usec_min(width[CELL_KEY], room - least);
 		width[CELL_HOLDER] = (int)usec_min(width[CELL_HOLDER], room - width[CELL_KEY]);
 	}
-	if (st->row_count > 0 && columns > 0)
-		print_cells(head, width);
-	else if (st->row_count > 0)
-		print_row((const char *const *)head, CELLS);
+	print_cells(head, width, columns);
 	for (size_t n = 0; n < st->row_count; n++) {
-		if (columns > 0)
-			print_cells(st->row[n], width);
-		else
-			print_row((const char *const *)st->row[n], CELLS);
-		for (int i = 0; i < CELLS; i++)
+		print_cells(st->row[n], width, columns);
+		for (int i = 0; i < TEXTS; i++)
 			free(st->row[n][i]);
 	}
 	st->row_count = 0;
@@ -302,7 +355,7 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 	const char *key, size_t len, int slot)
 {
 	const char *state = report_state(t);
-	char text[REPORT_MAX], when[TIME_TEXT_MAX];
+	char text[REPORT_MAX], when[TIME_TEXT_MAX], owner[HOLDER_TEXT_MAX], remark[REMARK_MAX];
 	int count;
 	struct reply holder = tally_holder(t, &count);
 
@@ -313,12 +366,15 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 		return;
 	}
 	if (!st->is_json) {
+		bool is_over = st->done.left > 0 && strcmp(state, "free") == 0;
+
+		describe(owner, remark, st, t);
 		/* The result of --once-per is what counts: the lock is free between two runs. */
 		if (st->done.left > 0)
-			show_line(
-				st, "", report_done(text, key, &st->done, clock_wall() / USEC_SEC));
-		if (st->done.left == 0 || strcmp(state, "free") != 0)
-			show_line(st, "",
+			show_line(st, is_over ? colour_of(remark) : "",
+				report_done(text, key, &st->done, clock_wall() / USEC_SEC));
+		if (!is_over)
+			show_line(st, colour_of(remark),
 				report_status(text, t, &st->settings->nodes, key, slot,
 					clock_wall() / USEC_SEC));
 		if (st->settings->verbose)

@@ -59,9 +59,9 @@ static void add_place(struct line *l, int place)
 	int last = place / 10 % 10 == 1 ? 0 : place % 10;
 
 	if (place == 1)
-		line_add(l, "; next in the queue");
+		line_add(l, "; next in queue");
 	else
-		line_add(l, "; %d%s in the queue", place,
+		line_add(l, "; %d%s in queue", place,
 			last == 1   ? "st"
 			: last == 2 ? "nd"
 			: last == 3 ? "rd"

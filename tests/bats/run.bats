@@ -657,7 +657,7 @@ now_ms() { date +%s%3N; }
 	json '.locks[0] | .state == "free" and .done.owner == "me, at work" and .done.left_ms > 3000000 and .done.status == 0'
 	[ $(($(date +%s) - $(date -d "$(jq -r '.locks[0].done.ended' <<< "$output")" +%s))) -le 60 ]
 	run -0 redlock status
-	is_like "$output" $'KEY\tHOLDER\tHELD\tNODES\tWAITERS\njob\tme, at work (done, not again for 59m)\t-\t0/3\t0'
+	is_like "$output" $'KEY\tHOLDER\tHELD\tNODES\tWAITERS\njob\tme, at work (done, 59m left)\t-\t0/3\t0'
 	run -0 redlock break -k job -y
 	[[ "${lines[1]}" == "redlock: 'job' is done until "*"run by me, at work, which ended with status 0 at "* ]]
 	[[ "${lines[2]}" == "unix://$T/1.sock: removed" ]]
@@ -676,13 +676,13 @@ now_ms() { date +%s%3N; }
 	run -3 redlock run -k b --once-per 1h --owner $'bob\x1b' -- sh -c 'exit 3'
 	redlock run -k ended --once-per 1ms -- true
 	run -0 redlock status
-	[ "$output" = "$head"$'\na\tann (done, not again for 59m)\t-\t0/3\t0\nb\tbob\\x1b (failed with status 3, not again for 59m)\t-\t0/3\t0' ]
+	[ "$output" = "$head"$'\na\tann (done, 59m left)\t-\t0/3\t0\nb\tbob\\x1b (failed with 3, 59m left)\t-\t0/3\t0' ]
 	run -0 redlock status --json
 	json '[.locks[] | [.key, .state, .done.status]] == [["a", "free", 0], ["b", "free", 3]]'
 	# of two nodes, one was away
 	node 1 del 'redlock:queue:{a}:done'
 	run -0 redlock status
-	is_like "${lines[1]}" "a?ann [(]done, not again for 59m)*"
+	is_like "${lines[1]}" "a?ann [(]done, 59m left)*"
 	# a key that is held again
 	redlock acquire -k b --owner carl > "$T/token"
 	run -0 redlock status

@@ -206,15 +206,17 @@ shows_waiters() {
 	redlock acquire -k "$key" --owner "alice@web1.example.com:4211 backup.sh --full /srv/data" "${LONG[@]}" > "$T/token"
 	redlock acquire -k $'tab\there' --owner bob "${LONG[@]}" > "$T/token"
 	redlock acquire -k sem -L 3 "${LONG[@]}" > "$T/token"
-	redlock run -k good --once-per 1h -- true
-	run redlock run -k bad --once-per 1h -- false
-	says 0 "$HEAD?bad?[(]failed with status 1, done for 59m)?-?0/3?0?good?[(]done for 59m)?-?0/3?0?sem?[(]slots are held, limit 3)?-?0/3?0?tab?x09here?bob?*s?3/3?0?$key?alice@web1.example.com:4211 backup.sh --full /srv/data?*s?3/3?0" \
+	redlock run -k good --once-per 1h --owner 'dora@web2.example.com:77 /usr/local/sbin/rotate-backups --keep 14' -- true
+	run redlock run -k bad --once-per 1h --owner eve -- false
+	says 0 "$HEAD?bad?eve [(]failed with 1, 59m left)?-?0/3?0?good?dora@*14 [(]done, 59m left)?-?0/3?0?sem?[(]slots are held, limit 3)?-?0/3?0?tab?x09here?bob?*s?3/3?0?$key?alice@web1.example.com:4211 backup.sh --full /srv/data?*s?3/3?0" \
 		'' status bad $'tab\there' "$key" sem good
 	for width in 80 120; do
 		run -0 env TERM=xterm "$REDLOCK_BUILD/tools/pty" -- sh -c "stty cols $width; \"\$0\" status" "$REDLOCK_BUILD/redlock"
 		output=${output//$'\r'/}
 		[ "$(wc -L <<< "$output")" -le $width ]
-		is_like "$output" "*KEY * HOLDER * HELD *NODES  WAITERS?*?team/k*...*k/end * alice@*...*data *3/3    0*"
+		is_like "$output" "KEY * HOLDER * HELD *NODES  WAITERS?*?team/k*...*k/end * alice@*data *3/3    0"
+		# the holder's text is shortened, its remark is not
+		is_like "$output" "*?bad * eve [(]failed with 1, 59m left)  *?good * dora@*...*14 [(]done, 59m left)  *"
 	done
 	says 0 "'good' is done until *" '' status good
 	says 0 "'sem' is a semaphore: slots of it are held with limit 3" "hint: *" status sem

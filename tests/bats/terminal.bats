@@ -245,7 +245,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	[ "$(grep -c waiting <<< "$output")" -eq 1 ]
 	[ "$(grep -oE "waiting [0-9]+s for 'job', held by " <<< "$output" | sort -u | wc -l)" -ge 2 ]
 	# the whole of it fits into 80 columns
-	[[ "$output" == *"; next in the queue"* ]]
+	[[ "$output" == *"; next in queue"* ]]
 	[[ "$output" == *$'\r\e[K<begin>'* ]]
 	ended_with 0
 }
@@ -260,6 +260,13 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	[[ "$output" == *$'\e[31mredlock:\e[m -k needs a value'* ]]
 	busy "$REDLOCK_BUILD/redlock" status job free
 	[[ "$output" == *$'\e[32mfree  (free) '* && "$output" == *$'\njob '* ]]
+	busy "$REDLOCK_BUILD/redlock" status free
+	[[ "$output" == *$'\e[32m'"'free' is free"$'\e[m'* ]]
+	# neither a state nor a question nor a warning is an error
+	run "$REDLOCK_BUILD/tools/pty" expect:"to do so" send:'n\n' -- env -u NO_COLOR -u CI TERM=xterm "$REDLOCK_BUILD/redlock" break job
+	[[ "$output" == *$'\e[33mredlock:\e[m '"'job' is held by "*$'\nredlock: end it? '* ]]
+	busy "$REDLOCK_BUILD/redlock" run --ttl 3000 -k other -- true
+	[[ "$output" == *$'\e[33mredlock:\e[m --ttl 3000 is 3000 seconds (50m)'* ]]
 	busy "$REDLOCK_BUILD/redlock" doctor
 	[[ "$output" == *$'\e[3'[123]m*"3 of 3 nodes can be used"* ]]
 	for plain in NO_COLOR=1 CI=true TERM=dumb; do
@@ -361,4 +368,17 @@ somebody_waits() { [ "$(waiting)" -gt 0 ]; }
 	exec 8>&-
 	ended_with 143
 	[ ! -s out ]
+}
+
+@test "80 columns: doctor puts the latency on a line of its own, and the line of a wait without quorum ends with dots" {
+	narrow() { # STEP... -- COMMAND...
+		run env -u NO_COLOR TERM=xterm "$REDLOCK_BUILD/tools/pty" "$@"
+		output=${output//$'\r'/$'\n'}
+		output=$(sed 's/\x1b\[[0-9]*[mK]//g' <<< "$output")
+	}
+	narrow -- "$REDLOCK_BUILD/redlock" doctor
+	is_like "$output" "*unix://.../1.sock  *, master*  latency: least *"
+	for i in 1 2; do kill_node $i; done
+	narrow expect:'can be used' expect:'...' send:'\x03' -- "$REDLOCK_BUILD/redlock" run -k job -- true
+	is_like "$output" "*redlock: waiting *s: no quorum for 'job': 1 of 3 nodes can be used, 2 *...*"
 }

@@ -1065,20 +1065,20 @@ TEST(report_waiting_fits_the_terminal)
 	lock.waiter.state = WAITER_QUEUED;
 	CHECK_TEXT(waiting(&lock, "k", 120),
 		"waiting 12s of 10m for 'k', held by alice@web1.example.com:4211 backup.sh --full "
-		"/srv; next in the queue");
+		"/srv; next in queue");
 	lock.waiter.rank = 4;
 	CHECK_TEXT(waiting(&lock, "k", 70),
-		"waiting 12s of 10m for 'k', held by alice@w...l /srv; 5th in the queue");
+		"waiting 12s of 10m for 'k', held by alice@web...ull /srv; 5th in queue");
 	lock.policy.wait = NEVER;
 	lock.waiter.rank = 1;
-	CHECK_TEXT(waiting(&lock, "k", 20), "waiting 12s for 'k'; 2nd in the queue");
+	CHECK_TEXT(waiting(&lock, "k", 20), "waiting 12s for 'k'; 2nd in queue");
 	memset(key, 'k', sizeof(key) - 1);
 	key[sizeof(key) - 1] = '\0';
 	for (int width = 76; width < 200; width++) {
 		CHECK((int)strlen(waiting(&lock, key, width)) <= width);
 		CHECK(strstr(text, "kk...kk"));
 		CHECK(strstr(text, ", held by "));
-		CHECK(strstr(text, "; 2nd in the queue"));
+		CHECK(strstr(text, "; 2nd in queue"));
 	}
 	set_holder(&lock, 0,
 		"\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc"

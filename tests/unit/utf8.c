@@ -213,3 +213,25 @@ TEST(decode_valid_and_invalid_characters)
 			"case %zu: %zu, %x", i, n, code);
 	}
 }
+
+TEST(texts_are_shortened_at_the_end_or_in_the_middle)
+{
+	static const char long_text[] = "\xc3\xa4"
+					"bcdefgh\xe2\x82\xac";
+	char text[sizeof(long_text)];
+
+	for (int columns = 9; columns < 12; columns++) {
+		strcpy(text, long_text);
+		CHECK_TEXT(utf8_cut(text, columns), long_text);
+		CHECK_TEXT(utf8_shorten(text, columns), long_text);
+	}
+	CHECK_TEXT(utf8_cut(text, 8), "\xc3\xa4"
+				      "bcde...");
+	strcpy(text, long_text);
+	CHECK_TEXT(utf8_cut(text, 4), "\xc3\xa4...");
+	strcpy(text, long_text);
+	CHECK_TEXT(utf8_shorten(text, 8), "\xc3\xa4"
+					  "bc...h\xe2\x82\xac");
+	strcpy(text, long_text);
+	CHECK_TEXT(utf8_shorten(text, 1), "\xc3\xa4...\xe2\x82\xac");
+}

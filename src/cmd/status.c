@@ -314,9 +314,10 @@ static int columns_of(char *const text[TEXTS], int i)
 				    : text[i]);
 }
 
+/* Slot 2 is before slot 10. */
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((char *const *)a)[CELL_KEY], ((char *const *)b)[CELL_KEY]);
+	return strverscmp(((char *const *)a)[CELL_KEY], ((char *const *)b)[CELL_KEY]);
 }
 
 static void print_table(struct overview *st)

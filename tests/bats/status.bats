@@ -319,6 +319,16 @@ shows_waiters() {
 	json '(.locks | length) == 150 and (.locks | map(select((.key | length) > 4000 and .on_nodes == 3)) | length) == 150'
 }
 
+@test "status without KEY: the slots of a semaphore in the order of their numbers, after the key" {
+	for i in 1 2 3; do
+		for key in 'sem#10' sem 'sem#9' 'sem#1' a; do
+			node $i set "$key" "$(printf 'a%.0s' {1..40}):1700000000 me" px 600000
+		done
+	done > "$T/set"
+	run -0 redlock status
+	[ "$(cut -f1 <<< "$output" | xargs)" = 'KEY a sem sem#1 sem#9 sem#10' ]
+}
+
 # bats test_tags=not-under-qemu
 @test "status --watch: repeats the report" {
 	in_background "$T/out" status --watch job

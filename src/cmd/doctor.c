@@ -659,6 +659,23 @@ static void show_node(const struct visit *v, int i)
 	}
 }
 
+/* Nothing is known of the node but problems that others have, too: show_common() names it. */
+static bool is_named_below(const struct visit *v, const struct diagnosis *d, int node)
+{
+	bool is_shared = false;
+
+	if (v->facts[node].info.kind[0] || v->facts[node].pings > 0)
+		return false;
+	for (int i = 0; i < d->count; i++) {
+		unsigned nodes = nodes_with(d, &d->finding[i]);
+
+		if (nodes == 1u << node)
+			return false;
+		is_shared |= (nodes & 1u << node) != 0;
+	}
+	return is_shared;
+}
+
 static void append_count(char *dst, size_t size, size_t *used, int count, const char *word)
 {
 	if (count > 0)
@@ -675,7 +692,8 @@ static void show(const struct visit *v, const struct diagnosis *d)
 	size_t used = 0;
 
 	for (int i = 0; i < nodes; i++) {
-		show_node(v, i);
+		if (!is_named_below(v, d, i))
+			show_node(v, i);
 		show_findings(d, 1u << i);
 	}
 	show_common(v, d);

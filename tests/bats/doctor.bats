@@ -131,6 +131,12 @@ together
 	[[ "$output" != *$'\e'* ]]
 }
 
+@test "nodes that share a problem, and of which nothing else is known, are named once" {
+	run -69 redlock doctor --nodes "127.0.0.1:1 127.0.0.1:2 unix://$T/1.sock" "${PATIENT[@]}"
+	is_like "$output" "unix://.../1.sock  *ms?redis://127.0.0.1:1, redis://127.0.0.1:2?  error: cannot be reached: Connection refused?    fix: *"
+	[ "$(grep -c '127.0.0.1:1' <<< "$output")" -eq 1 ]
+}
+
 @test "the status: 0 if a quorum is left, 1 for the same with --strict, 69, 78" {
 	kill_node 1
 	finds 0 1 unreachable error

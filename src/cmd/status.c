@@ -67,7 +67,8 @@ struct search {
 	usec took;
 };
 
-/* A row has a cell for each column, and the remark that follows the holder. */
+/* A row has a cell for each column, the remark that follows the holder, and the text by which it is
+ * sorted. */
 enum cell {
 	CELL_KEY,
 	CELL_HOLDER,
@@ -76,6 +77,7 @@ enum cell {
 	CELL_WAITERS,
 	CELLS,
 	REMARK = CELLS,
+	PLACE,
 	TEXTS
 };
 
@@ -218,12 +220,70 @@ static const char *with_remark(
 	return utf8_shorten(dst, columns);
 }
 
+static bool push_row(struct overview *st, const char *const text[TEXTS])
+{
+	if (st->row_count == st->row_size) {
+		size_t size = 2 * st->row_size + 64;
+		void *grown = realloc(st->row, size * sizeof(*st->row));
+
+		if (!grown)
+			return false;
+		st->row = grown;
+		st->row_size = size;
+	}
+	for (int i = 0; i < TEXTS; i++) {
+		st->row[st->row_count][i] = strdup(text[i]);
+		if (!st->row[st->row_count][i])
+			return false;
+		st->shown += strlen(text[i]) + 1;
+	}
+	st->row_count++;
+	st->rows_used++;
+	return true;
+}
+
+/* Of "2 readers: ann, bob", cuts the names off and returns them, if these are two; else NULL: a
+ * name may have a comma, and a long text is cut. */
+static const char *cut_readers(char *holder)
+{
+	char *names = strstr(holder, ": "), *end;
+	long readers = strtol(holder, &end, 10), count = 1;
+
+	if (!names || end == holder || strncmp(end, " readers", 8) != 0)
+		return NULL;
+	for (const char *at = names; (at = strstr(at, ", ")); at += 2)
+		count++;
+	if (count != readers)
+		return NULL;
+	*names = '\0';
+	return names + 2;
+}
+
+/* A terminal has a row for each reader, under the key. */
+static void add_readers(struct overview *st, const char *key, const char *names)
+{
+	char name[HOLDER_TEXT_MAX], place[4 * REQUEST_KEY_MAX + 32];
+	const char *const text[TEXTS] = {"", name, "", "", "", "", place};
+
+	for (int i = 1; *names; i++) {
+		int len = (int)(strstr(names, ", ") ? strstr(names, ", ") - names
+						    : (long)strlen(names));
+
+		snprintf(name, sizeof(name), "  %.*s", len, names);
+		snprintf(place, sizeof(place), "%s\1%d", key, i);
+		if ((st->rows > 0 && st->rows_used >= st->rows - 2) || !push_row(st, text))
+			return;
+		names += len + (names[len] ? 2 : 0);
+	}
+}
+
 static void add_row(struct overview *st, const struct tally *t, const char *key, size_t len)
 {
 	char name[4 * REQUEST_KEY_MAX + 8], holder[HOLDER_TEXT_MAX], held[DURATION_TEXT_MAX] = "-";
 	char length[DURATION_TEXT_MAX];
 	char nodes[40], waiters[24], remark[REMARK_MAX];
-	const char *const text[TEXTS] = {name, holder, held, nodes, waiters, remark};
+	const char *const text[TEXTS] = {name, holder, held, nodes, waiters, remark, name};
+	const char *readers = NULL;
 	size_t skip = 0;
 	int count;
 	const struct reply reply = tally_holder(t, &count);
@@ -241,23 +301,10 @@ static void add_row(struct overview *st, const struct tally *t, const char *key,
 	snprintf(waiters, sizeof(waiters), "%s%lld",
 		report_waiters(t) == 0 && report_has_waiters(t) ? "?" : "",
 		(long long)report_waiters(t));
-	if (st->row_count == st->row_size) {
-		size_t size = 2 * st->row_size + 64;
-		void *grown = realloc(st->row, size * sizeof(*st->row));
-
-		if (!grown)
-			return;
-		st->row = grown;
-		st->row_size = size;
-	}
-	for (int i = 0; i < TEXTS; i++) {
-		st->row[st->row_count][i] = strdup(text[i]);
-		if (!st->row[st->row_count][i])
-			return;
-		st->shown += strlen(text[i]) + 1;
-	}
-	st->row_count++;
-	st->rows_used++;
+	if (print_columns() > 0)
+		readers = cut_readers(holder);
+	if (push_row(st, text) && readers)
+		add_readers(st, name, readers);
 }
 
 /* The colour of a row with that remark. */
@@ -317,14 +364,14 @@ static int columns_of(char *const text[TEXTS], int i)
 /* Slot 2 is before slot 10. */
 static int by_name(const void *a, const void *b)
 {
-	return strverscmp(((char *const *)a)[CELL_KEY], ((char *const *)b)[CELL_KEY]);
+	return strverscmp(((char *const *)a)[PLACE], ((char *const *)b)[PLACE]);
 }
 
 static void print_table(struct overview *st)
 {
 	char key[] = "KEY", holder[] = "HOLDER", held[] = "HELD", nodes[] = "NODES",
 	     waiters[] = "WAITERS", none[] = "",
-	     *head[TEXTS] = {key, holder, held, nodes, waiters, none};
+	     *head[TEXTS] = {key, holder, held, nodes, waiters, none, none};
 	int width[CELLS], columns = print_columns(), room = columns - 2 * (CELLS - 1);
 
 	if (st->row_count == 0)

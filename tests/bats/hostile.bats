@@ -335,7 +335,7 @@ is_clean() {
 	for i in 1 2; do
 		printf "$id:1700000000 \033[31mred\033]0;title\a" | redis-cli -s "$T/$i.sock" -x set job > "$T/set"
 	done
-	run "$REDLOCK_BUILD/tools/pty" expect:waiting 'expect:held by \x5cx1b[31mr...title\x5cx07; next in queue' send:'\x03' -- \
+	run "$REDLOCK_BUILD/tools/pty" expect:waiting 'expect:held by \x5cx1b[31mred...0;title\x5cx07; next in queue' send:'\x03' -- \
 		"$REDLOCK_BUILD/redlock" run -k job -- echo never
 	echo "$output" | cat -v
 	[ "$status" -eq 130 ]

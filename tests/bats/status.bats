@@ -319,6 +319,20 @@ shows_waiters() {
 	json '(.locks | length) == 150 and (.locks | map(select((.key | length) > 4000 and .on_nodes == 3)) | length) == 150'
 }
 
+@test "status without KEY: on a terminal, a row for each reader under the key; elsewhere, one row for the lock" {
+	for owner in ann bob; do redlock acquire -s -k docs --owner "$owner" "${LONG[@]}" > "$T/token"; done
+	for owner in 'a, b' eve; do redlock acquire -s -k odd --owner "$owner" "${LONG[@]}" > "$T/token"; done
+	acquire 'docs#1'
+	says 0 "$HEAD?docs?2 readers: ann, bob?*s?3/3?0?docs#1?me?*s?3/3?0?odd?2 readers: a, b, eve?*s?3/3?0" '' status
+	run -0 env TERM=xterm "$REDLOCK_BUILD/tools/pty" -- "$REDLOCK_BUILD/redlock" status
+	is_like "${output//$'\r'/}" "KEY *
+docs    2 readers * 3/3    0
+          ann *
+          bob *
+docs#1  me *
+odd     2 readers: a, b, eve *"
+}
+
 @test "status without KEY: the slots of a semaphore in the order of their numbers, after the key" {
 	for i in 1 2 3; do
 		for key in 'sem#10' sem 'sem#9' 'sem#1' a; do

@@ -348,6 +348,8 @@ static void print_cells(char *const text[TEXTS], const int width[CELLS], int col
 	for (int i = 0; i < CELLS; i++)
 		text_append(line, sizeof(line), &used, "%s%s%*s", i > 0 ? "  " : "", cell[i],
 			i + 1 < CELLS ? width[i] - utf8_columns(cell[i]) : 0, "");
+	while (used > 0 && line[used - 1] == ' ')
+		line[--used] = '\0';
 	print_coloured(colour_of(text[REMARK]), line);
 }
 
@@ -483,6 +485,23 @@ static bool take_record(void *context, int node, int question)
 	return true;
 }
 
+/* The table has a row for each slot that is not free, under its key. */
+static int add_slots(struct overview *st, const char *key, int limit)
+{
+	const struct tally *t = &st->query.tally;
+	char name[REQUEST_KEY_MAX + 16];
+	int status = STATUS_OK;
+
+	st->done = (struct done){.left = 0};
+	for (int i = 1; i <= limit && status == STATUS_OK; i++) {
+		status = ask(st, key, i);
+		snprintf(name, sizeof(name), "%s#%d", key, i);
+		if (status == STATUS_OK && strcmp(report_state(t), "free") != 0)
+			show_key(st, t, st->query.took, name, strlen(name), 0);
+	}
+	return status;
+}
+
 /* Asks for the record of --once-per and the holder in one round trip. */
 static int look_at_key(struct overview *st, const char *name)
 {
@@ -505,6 +524,8 @@ static int look_at_key(struct overview *st, const char *name)
 	if (status == STATUS_OK) {
 		show_key(st, t, st->query.took, name, strlen(name), 0);
 		hint_at_slots(st, t);
+		if (st->is_table)
+			status = add_slots(st, name, tally_limit(t));
 	}
 	return status;
 }

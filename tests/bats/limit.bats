@@ -416,7 +416,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	says 0 "'job' is free" '' status job
 	hold a "${LONG[@]}"
 	says 0 "'job' is a semaphore: slots of it are held with limit 3" "hint: slots of the key are held: --limit 3 shows them" status job
-	says 0 $'KEY\tHOLDER\tHELD\tNODES\tWAITERS\njob\t(slots are held, limit 3)\t-\t0/3\t0\nother\t(free)\t-\t0/3\t0' '' status other job
+	says 0 $'KEY\tHOLDER\tHELD\tNODES\tWAITERS\njob\t(slots are held, limit 3)\t-\t0/3\t0\njob#[123]\t*\t*s\t3/3\t0\nother\t(free)\t-\t0/3\t0' '' status other job
 	run -0 --separate-stderr redlock status --json job
 	json '.locks[0] | .state == "free" and .limit == 3'
 	says 0 '' "redlock: 'job' is a semaphore: slots of it are held with limit 3

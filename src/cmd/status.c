@@ -235,7 +235,7 @@ static bool push_row(struct overview *st, const char *const text[TEXTS])
 		st->row[st->row_count][i] = strdup(text[i]);
 		if (!st->row[st->row_count][i])
 			return false;
-		st->shown += strlen(text[i]) + 1;
+		st->shown += i < PLACE ? strlen(text[i]) + 1 : 0;
 	}
 	st->row_count++;
 	st->rows_used++;

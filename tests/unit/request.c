@@ -47,24 +47,28 @@ static int count_parts(const char *at, const char *end, char separator)
 	return parts;
 }
 
-/* A script names the words, "local a,b=unpack(ARGV)", and the parts of the last one,
- * "c,d=e(b,('(%S*) '):rep(1)..". */
+/* A script names the words, "local x,a,b=value,unpack(ARGV)", and the parts of the last one,
+ * "c,d=match(b,'^(%S*) (.*)')": the longest such pattern has them all. */
 static void expect_as_many_as_named(const struct request *r, int line)
 {
-	const char *end = strstr(r->argv[1], "=unpack(ARGV)"), *at = end;
-	const char *rest = r->argv[r->argc - 1], *rep;
-	int names;
+	const char *end = strstr(r->argv[1], "unpack(ARGV)"), *at = end, *equals;
+	const char *rest = r->argv[r->argc - 1];
+	int names, parts = 0;
 
-	while (at[-1] != ' ')
+	while (strncmp(at, "local ", 6) != 0)
 		at--;
-	names = count_parts(at, end, ',');
+	at += 6;
+	equals = strchr(at, '=');
+	names = count_parts(at, equals, ',') - (count_parts(equals, end, ',') - 1);
 	unit_check(r->argc == 3 + r->keys + names, __FILE__, line, "%d names", names);
-	rep = strstr(end, "(%S*) '):rep(");
-	if (!rep)
-		return;
-	names = atoi(rep + sizeof("(%S*) '):rep(") - 1) + 1;
-	unit_check(count_parts(rest, rest + strlen(rest), ' ') == names, __FILE__, line,
-		"%d names of parts in '%s'", names, rest);
+	while ((at = strstr(end, "'^"))) {
+		end = strchr(at + 1, '\'');
+		if (strncmp(at, "'^%S* ", 6) == 0 || strncmp(at, "'^(%S*)", 7) == 0)
+			parts = count_parts(at, end, ' ') > parts ? count_parts(at, end, ' ')
+								  : parts;
+	}
+	unit_check(parts == 0 || count_parts(rest, rest + strlen(rest), ' ') == parts, __FILE__,
+		line, "%d parts", parts);
 }
 
 #define EXPECT_AS_MANY_AS_NAMED(r) expect_as_many_as_named((r), __LINE__)

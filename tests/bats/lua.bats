@@ -582,6 +582,16 @@ got() {
 waiting_test() {
 	nodes_start 1
 	declare -gA PID_OF=() TICKET=() TEXT=()
+	is_over
+}
+
+# is_over: the node's mark says that its quarantine was over once, so that requests may be plain (plain.lua). Without the mark, the
+# parts for all requests answer, after FLUSHALL too.
+is_over() {
+	local run life
+	run=$(node 1 info server | tr -d '\r' | sed -n 's/^run_id://p')
+	life=$(node 1 info replication | tr -d '\r' | sed -n 's/^master_replid://p')
+	node 1 set {redlock}:node "$run 1 9 1 1$life" > "$T/set"
 }
 
 @test "join: waiters have the order of their tickets; a waiter that returns has its place" {
@@ -627,25 +637,41 @@ waiting_test() {
 
 @test "plain requests: a refusal and a look tell of waiters, a look of the client's own key; a free key is no client's" {
 	waiting_test
-	node 1 set k other px 60000
-	waits w1
-	acquires a
-	is_answer $foreign other
-	[ "${item[waiters]} ${item[p]}" = "1 0" ]
-	looks a
-	is_answer $foreign other
-	[ "${item[waiters]} ${item[r]} ${item[p]}" = "1 1 0" ]
-	undoes a
-	is_answer $foreign other
-	node 1 set k "$(token a)" px 60000
-	looks a
-	is_answer $foreign "$(token a)"
-	[ "${item[p]}" = 1 ]
-	dies w1
-	node 1 flushall
-	run_script look k '' "0 0 0  1   "
-	is_answer $gone ''
-	[ "${item[p]}" = 0 ]
+	for plain in '' yes; do
+		node 1 flushall
+		[ -z "$plain" ] || is_over
+		node 1 set k other px 60000
+		# without a waiter, and with one
+		for n in 0 1; do
+			[ $n = 0 ] || waits "w$plain"
+			acquires a
+			is_answer $foreign other
+			[ "${item[waiters]} ${item[p]}" = "$n 0" ]
+			looks a
+			is_answer $foreign other
+			[ "${item[waiters]} ${item[r]} ${item[p]}" = "$n $n 0" ]
+			undoes a
+			is_answer $foreign other
+			node 1 set k "$(token a)" px 60000
+			looks a
+			is_answer $foreign "$(token a)"
+			[ "${item[waiters]} ${item[p]}" = "$n 1" ]
+			node 1 set k other px 60000
+		done
+		node 1 set 'redlock:fence:{k}' 17
+		looks a
+		[ "${item[f]}" = 17 ]
+		dies "w$plain"
+		node 1 del k 'redlock:fence:{k}' 'redlock:queue:{k}'
+		run_script look k '' "0 0 0  1   "
+		is_answer $gone ''
+		[ "${item[p]} ${item[l]}" = "0 0" ]
+		# slots of the key are held
+		node 1 set 'k#1' other px 60000
+		node 1 set 'redlock:limit:{k}' 3 px 60000
+		run_script look k '' "0 0 0  1   "
+		[ "${item[l]}" = 3 ]
+	done
 }
 
 @test "plain requests: a woken waiter takes the key that is reserved for it, and no other client; it leaves the queue" {
@@ -781,6 +807,14 @@ waiting_test() {
 	hands_off a
 	got w1 queue
 	got w2 queue
+	# slots have a queue of their own
+	key=k#1 slots=3
+	acquires a
+	node 1 mset 'k#2' other 'k#3' other
+	waits w4 w5
+	node 1 del "redlock:queue:{k}:3"
+	joins f w5 "${TICKET[w5]}"
+	got w4 queue
 }
 
 @test "acquire: a fair newcomer is refused and the first waiter woken; others are not; dead ones do not count" {

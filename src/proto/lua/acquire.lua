@@ -36,7 +36,8 @@ if is_free and is_quiet() then
 end
 
 if has_vote and is_others() then
-	return CODE_FOREIGN .. ' ' .. call('PTTL', key) .. ' ' .. tostring(try('EXISTS', queue)) .. ' ' .. REPLY_RUN_ID .. run_id .. '\n' .. sub(plain, 1, 300)
+	return CODE_FOREIGN .. ' ' .. call('PTTL', key) .. ' ' .. tostring(try('EXISTS', queue)) .. ' '
+		.. REPLY_RUN_ID .. run_id .. '\n' .. sub(plain, 1, 300)
 end
 
 -- rest

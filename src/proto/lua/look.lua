@@ -11,7 +11,8 @@
 -- include parts/plain.lua
 
 -- Without waiters, a reservation, a fencing number and slots, there is no more to tell.
-if has_vote and plain and try('EXISTS', queue, reserved, 'redlock:fence:{' .. key .. '}', 'redlock:limit:{' .. key .. '}') == 0
+if has_vote and plain
+	and try('EXISTS', queue, reserved, 'redlock:fence:{' .. key .. '}', 'redlock:limit:{' .. key .. '}') == 0
 	and try('PUBSUB', 'NUMSUB', queue)[2] == 0 then
 	local notes = ' 0 ' .. REPLY_RUN_ID .. run_id .. (is_own and ' ' .. REPLY_PARTIAL .. '1\n' or '\n')
 	if plain == '' then

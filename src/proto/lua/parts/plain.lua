@@ -19,7 +19,8 @@ local is_own = plain and plain ~= '' and (plain == token or sub(plain, 1, TOKEN_
 
 -- Does the key belong to another client? A token of the client's own may be revoked.
 local function is_others()
-	return plain and plain ~= '' and sub(plain, TOKEN_START_LEN + 1, TOKEN_ID_LEN) ~= sub(token, TOKEN_START_LEN + 1, TOKEN_ID_LEN)
+	return plain and plain ~= ''
+		and sub(plain, TOKEN_START_LEN + 1, TOKEN_ID_LEN) ~= sub(token, TOKEN_START_LEN + 1, TOKEN_ID_LEN)
 end
 
 -- True: no client waits, and no reservation is left.

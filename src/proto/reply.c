@@ -130,6 +130,13 @@ static usec left_of(int64_t pttl)
 	return pttl < 0 || pttl > DURATION_MAX / USEC_MSEC ? NEVER : pttl * USEC_MSEC;
 }
 
+static void copy_text(struct reply *a, const char *text, size_t len)
+{
+	a->text_len = len < sizeof(a->text) ? len : sizeof(a->text) - 1;
+	memcpy(a->text, text, a->text_len);
+	a->text[a->text_len] = '\0';
+}
+
 /* OP_COMMAND: every reply is valid. */
 static struct reply read_any(const struct resp *resp)
 {
@@ -139,7 +146,7 @@ static struct reply read_any(const struct resp *resp)
 	if (resp->count > 0 && last->type == RESP_INTEGER)
 		snprintf(a.text, sizeof(a.text), "%" PRId64, last->integer);
 	else if (resp->count > 0 && last->type != RESP_NIL)
-		snprintf(a.text, sizeof(a.text), "%s", last->text);
+		copy_text(&a, last->text, last->len);
 	a.text_len = strlen(a.text);
 	return a;
 }
@@ -150,13 +157,6 @@ static struct reply read_any(const struct resp *resp)
 static const struct resp_item *item_of(const struct resp *resp, int i)
 {
 	return &resp->item[i - 1];
-}
-
-static void copy_text(struct reply *a, const char *text, size_t len)
-{
-	a->text_len = len < sizeof(a->text) ? len : sizeof(a->text) - 1;
-	memcpy(a->text, text, a->text_len);
-	a->text[a->text_len] = '\0';
 }
 
 unsigned reply_items(enum op op)

@@ -189,7 +189,9 @@ answers_with() {
 		revoke) arguments=('') ;;
 		esac
 	}
-	for name in extend undo hand_off 'hand_off b' expire fence_number look revoke; do
+	# the second time by their plain cases, if they have them
+	for name in extend undo hand_off 'hand_off b' expire fence_number look revoke mark extend look; do
+		[ "$name" != mark ] || { is_over && continue; }
 		script=$(embed --lua "${HEADERS[@]}" "$ROOT/src/proto/lua/${name% *}.lua")
 		# shellcheck disable=SC2086
 		arguments_of $name
@@ -205,10 +207,13 @@ answers_with() {
 	done
 	script=$(embed --lua "${HEADERS[@]}" "$ROOT/src/proto/lua/acquire.lua")
 	arguments_of acquire
-	node 1 set k "$other me" px 60000
-	run node 1 eval "$script" 1 k "$mine me" "${arguments[@]}"
-	[ "$(node 1 get k)" = "$other me" ]
-	[ "$(node 1 pttl k)" -le 60000 ]
+	for mark in yes no; do
+		[ $mark = yes ] || node 1 del {redlock}:node
+		node 1 set k "$other me" px 60000
+		run node 1 eval "$script" 1 k "$mine me" "${arguments[@]}"
+		[ "$(node 1 get k)" = "$other me" ]
+		[ "$(node 1 pttl k)" -le 60000 ]
+	done
 	# and what hand_off has reserved
 	node 1 flushall
 	run node 1 eval "$script" 1 k "$mine me" "${arguments[@]}"

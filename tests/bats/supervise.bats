@@ -1026,13 +1026,15 @@ own_signals() {
 # bats test_tags=not-under-valgrind,not-under-qemu
 @test "a run has at most 120 system calls of its own, and touches few pages" {
 	needs ptrace
-	if grep -qE '__[at]san_init' "$REDLOCK_BUILD/redlock"; then skip "a program that watches itself needs more"; fi
+	# a program that watches itself needs more
+	local calls_max=120 pages_max=190
+	if grep -qE '__[at]san_init' "$REDLOCK_BUILD/redlock"; then calls_max=100000 pages_max=1000000; fi
 	# A first run tells the nodes the scripts, and one that takes 10 ms makes the probe.
 	makes_few_calls() {
 		local calls
 		"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job -- true > "$T/calls"
 		calls=$(awk '$1 == "main" || $1 == "supervisor" { n += $3 } END { print n }' "$T/calls")
-		((calls > 50 && calls <= 120))
+		((calls > 50 && calls <= calls_max))
 	}
 	eventually makes_few_calls
 	# faults COMMAND...: the median of page faults
@@ -1042,7 +1044,7 @@ own_signals() {
 		bare=$(faults true)
 		all=$(faults "$REDLOCK_BUILD/redlock" run -k job -- true)
 		echo "page faults: $all with redlock, $bare without" > "$T/faults"
-		((bare > 10 && all <= bare + 190))
+		((bare > 10 && all <= bare + pages_max))
 	}
 	eventually touches_few_pages
 }

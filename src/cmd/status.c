@@ -3,8 +3,8 @@
  *
  * With keys, look_at() queries one after the other. Without keys, look_at_all() scans all nodes
  * page by page, sorts the locks and the records of --once-per by key, and judges each key by the
- * replies of all nodes. The lock
- * of one key is a sentence, several locks are a table: add_row(), print_table().
+ * replies of all nodes. The lock of one key is a sentence, several locks are a table: add_row(),
+ * print_table().
  */
 #include "base/clock.h"
 #include "base/duration.h"

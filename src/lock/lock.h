@@ -22,7 +22,7 @@
  * attempt.c has the attempts (CONNECT, ASK, FENCE) and lock_valid_until(), which computes the
  * validity of an attempt and of an extension. waiter.c decides how long a PAUSE takes, and
  * wakeup.c has the way of a wake-up. lock.c keeps the lock: an extension that reaches no majority
- *is tried again until the validity ends. release.c has the end: when a release finds a connection
+ * is tried again until the validity ends. release.c has the end: when a release finds a connection
  * down, peer_reopen() connects again, a few times, within one second.
  *
  * lock_step() has no clock, socket, memory or randomness of its own: each comes with the event. It

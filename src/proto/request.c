@@ -87,7 +87,7 @@ static void push_limit(struct request *r, const struct lock_ref *lock)
 
 enum argument {
 	ARG_END,
-#define ARGUMENT(name, ...) ARG_##name,
+#define ARGUMENT(name) ARG_##name,
 #include "lock/operations.def"
 };
 

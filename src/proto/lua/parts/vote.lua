@@ -4,7 +4,7 @@
 
 -- True: the node has a vote: in this life of the server, its quarantine was over once. False: the guard decides.
 local has_vote = run_id
-if quarantine ~= '0' then
+if has_vote and quarantine ~= '0' then
 	local t = try('TIME')
-	has_vote = run_id and t[1] and math.abs(t[1] * 1000 + t[2] / 1000 - wall / 1000) < SKEW_MAX_MS
+	has_vote = t[1] and math.abs(t[1] * 1000 + t[2] / 1000 - wall / 1000) < SKEW_MAX_MS
 end

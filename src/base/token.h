@@ -30,7 +30,8 @@
 #define TOKEN_REVOKED_START TOKEN_NINES TOKEN_REVOKED
 #define TOKEN_START_LEN 14
 #define TOKEN_READERS_START TOKEN_NINES "f"
-#define TOKEN_READERS TOKEN_NINES "fffffffffffffffffffffffffff" /* of all readers together */
+#define TOKEN_READERS_RANDOM "ffffffffffffffffffffffffff"
+#define TOKEN_READERS TOKEN_READERS_START TOKEN_READERS_RANDOM /* of all readers together */
 #define OWNER_MAX 178
 #define TOKEN_LIST_MAX 62 /* '@', a fingerprint of 15 nodes and a space */
 /* The scripts return 300 bytes of it. */

@@ -77,7 +77,8 @@ static void build_release(struct request *r, const struct settings *s)
 	const struct lock_ref lock = lock_of(s, s->token);
 
 	request_script(r, OP_HAND_OFF, &lock,
-		&(struct request_args){.reserve_time = s->node_timeout, .guard = guard_of(s)});
+		&(struct request_args){
+			.reserve_time = s->node_timeout, .guard = guard_of(s), .flag = FLAG_TELLS});
 }
 
 static void build_question(struct request *r, const struct settings *s)

@@ -165,10 +165,8 @@ static void judge_server(struct step *s, const struct event *ev)
 	bool is_guarded = (ev->op == OP_ACQUIRE || ev->op == OP_REPAIR) && !reply->is_unguarded;
 	usec left;
 
-	if (!reply->run_id[0])
-		return;
 	tally_identify(&lock->tally, ev->node, reply->run_id, s->now);
-	if (reply->vote != VOTE_YES ||
+	if (!reply->run_id[0] || reply->vote != VOTE_YES ||
 		!tally_doubts(&lock->tally, ev->node, lock->policy.quarantine, s->now, &left))
 		return;
 	if (left == 0) {

@@ -75,7 +75,7 @@ enum reason {
 	REASON_SKEWED, /* its clock is off by pttl; detail: "ahead" or "behind" */
 	REASON_COUNTER, /* the fencing number cannot be raised; detail: the counter's key */
 	REASON_NO_SCRIPT, /* the request was sent by digest, and nothing was done */
-	REASON_UNSURE, /* the request had FLAG_UNSURE, and nothing was done */
+	REASON_UNSURE, /* the request had EARLY_UNSURE, and nothing was done */
 	REASON_NO_DIGESTS, /* the same, and so it will be with every digest; detail: the server's
 			      words */
 	REASON_GARBAGE, /* not the protocol, or not a reply of our scripts */
@@ -97,7 +97,7 @@ struct reply {
 				      YES, WAKE_RESERVED: the id of our reservation; COMMAND: the
 				      reply, or an array's last item; SCAN: the cursor of the next
 				      page, shorter than RUN_ID_MAX; "0": no more pages */
-	char run_id[RUN_ID_MAX]; /* the id of the server process; "": the server does not tell */
+	char run_id[RUN_ID_MAX]; /* the beginning of the id of the server process; "": not told */
 	bool changed_nothing; /* ABSENT: the node has done nothing, or it was taken back */
 	bool is_permanent; /* ABSENT: waiting does not help, although that is not so of every reply
 			      with this reason */

@@ -33,7 +33,7 @@ static void note_sighting(struct ballot *b, const char *run_id, usec now)
 {
 	struct sighting newest = {.first = now};
 
-	if (strcmp(b->server.run_id, run_id) != 0) {
+	if (run_id[0] && strcmp(b->server.run_id, run_id) != 0) {
 		memcpy(newest.run_id, run_id, RUN_ID_MAX);
 		if (strcmp(b->before.run_id, run_id) == 0)
 			newest.first = b->before.first;

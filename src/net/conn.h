@@ -139,7 +139,7 @@ enum reason conn_late_reason(const struct conn *c);
 
 /* An OP_ACQUIRE of this client may be sent now, before AUTH or SELECT is answered; *is_unsure: AUTH
  * is not answered. Behind a failed AUTH, a server may run the script as a user without a password,
- * and a failed SELECT leaves the connection in another database: so the request has FLAG_UNSURE and
+ * and a failed SELECT leaves the connection in another database: so the request says so, and has
  * the number of the database. KeyDB closes the connection if the request has more than ten words;
  * and only a plain key can be deleted again. */
 bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure);

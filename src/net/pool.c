@@ -20,6 +20,7 @@ int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struc
 	p->count = nodes->count;
 	p->next = p->looks = 0;
 	p->was_refused = false;
+	p->told = 0;
 	resolve_nodes(nodes, timeout, p->addresses);
 	for (int i = 0; i < p->count; i++) {
 		p->reported[i] = CONN_DOWN;
@@ -32,8 +33,14 @@ int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struc
 void pool_open(struct pool *p, int node)
 {
 	conn_open(&p->conn[node]);
+	p->told &= ~(1u << node);
 	p->others[node] = others_look(p->others[node], &p->conn[node], true);
 	p->reported[node] = CONN_OPENING;
+}
+
+bool pool_knows(const struct pool *p, int node)
+{
+	return p->told >> node & 1 || (p->count == 1 && !p->addresses[node].is_name);
 }
 
 void pool_drop(struct pool *p, int node)
@@ -75,6 +82,7 @@ static bool take_reply(struct pool *p, int i, struct event *ev)
 	if (p->reported[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->reply))
 		return false;
 	p->was_refused |= p->reply.changed_nothing;
+	p->told |= (unsigned)(p->reply.run_id[0] != '\0') << i;
 	if (conn_may_vote(request.op))
 		judge(p, i);
 	ev->kind = request.is_push ? EV_WAKE : EV_REPLY;

@@ -27,6 +27,7 @@ struct pool {
 	struct reply reply; /* the reply to which the last event points */
 	usec took; /* EV_REPLY: the time since the request was sent */
 	bool was_refused; /* a node has refused AUTH or SELECT */
+	unsigned told; /* bit i: the server has told its run id on this connection */
 	bool woken; /* pool_next() returned because wake_fd is readable */
 	/* At the end: most of their pages are never touched. */
 	struct addresses addresses[NODES_MAX];
@@ -39,6 +40,10 @@ int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struc
 
 /* Starts to connect; an event reports the result. */
 void pool_open(struct pool *p, int node);
+
+/* Need the server of this connection not tell its run id? It has told it, or it is the only server.
+ */
+bool pool_knows(const struct pool *p, int node);
 
 /* Drops the connection at once; no event reports this. */
 void pool_drop(struct pool *p, int node);

@@ -115,7 +115,9 @@ static void build_request(struct session *s, const struct action *a, struct requ
 				       ? lock_far_waiters(lock, a->node)
 				       : 0,
 		.number = lock->tenure.fence,
-		.guard = {.quarantine = policy->quarantine, .wall = clock_wall()},
+		.guard = {.quarantine = a->op == OP_EXTEND ? 0 : policy->quarantine,
+			.wall = clock_wall(),
+			.is_known = pool_knows(&s->pool, a->node)},
 		.record = a->op == OP_HAND_OFF && stores_record(s, a) ? &record : NULL,
 	};
 

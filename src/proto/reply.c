@@ -308,7 +308,8 @@ static struct reply read_script(enum op op, const struct resp *resp)
 	a.pttl = left_of(items.pttl);
 	copy_text(&a, items.text, items.text_len);
 	if (items.run_id)
-		memcpy(a.run_id, items.run_id, items.run_id_len);
+		memcpy(a.run_id, items.run_id,
+			items.run_id_len < RUN_ID_LEN ? items.run_id_len : RUN_ID_LEN);
 	a.key = (int)number[REPLY_KEY] - 1;
 	a.waiters = (unsigned)items.waiters;
 	a.is_partial = number[REPLY_PARTIAL];

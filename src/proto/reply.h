@@ -98,7 +98,7 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 	'S' /* clocks differ by pttl; text: the node's is "ahead of" ours or "behind" \
 	     */
 #define CODE_COUNTER 'C' /* text: the fencing counter that cannot be raised */
-#define CODE_UNSURE 'U' /* FLAG_UNSURE: nothing was done */
+#define CODE_UNSURE 'U' /* EARLY_UNSURE: nothing was done */
 #define CODE_NO_EVAL 'E' /* the user has no right to EVAL, with which keys are released */
 
 /* The items of a reply to OP_SCAN. */

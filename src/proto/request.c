@@ -91,23 +91,23 @@ enum argument {
 #include "lock/operations.def"
 };
 
-#define ARGUMENTS_MAX 13
+#define ARGUMENTS_MAX 14
 
 static const struct {
 	const char *flags; /* the letters that the operation may have */
 	struct {
 		enum argument name; /* ARG_END ends them */
-		bool is_part; /* of the last word */
+		enum place { ARGUMENT_WORD, ARGUMENT_PART, ARGUMENT_LATER } place;
 	} arguments[ARGUMENTS_MAX];
 } scripts[OP_COUNT] = {
-#define WORD(name) {ARG_##name, false},
-#define FIRST(name) {ARG_##name, true},
-#define REST(name) {ARG_##name, true},
+#define WORD(name) {ARG_##name, ARGUMENT_WORD},
+#define PART(name) {ARG_##name, ARGUMENT_PART},
+#define LATER(name) {ARG_##name, ARGUMENT_LATER},
 #define SCRIPT(name, words, file, flags, arguments, ...) [OP_##name] = {flags, {arguments}},
 #include "lock/operations.def"
 #undef WORD
-#undef FIRST
-#undef REST
+#undef PART
+#undef LATER
 };
 
 static void push_flags(struct request *r, const struct request_args *args)
@@ -123,17 +123,23 @@ static void push_flags(struct request *r, const struct request_args *args)
 		{args->wants_record, FLAG_RECORD},
 		{args->never_shortens, FLAG_KEEPS},
 		{args->flag, args->flag},
-		{args->is_unsure, FLAG_UNSURE},
 	};
 	char text[sizeof(all) / sizeof(all[0]) + 1] = "", *to = text;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].is_set && strstr(scripts[r->op].flags, all[i].flag))
 			*to++ = all[i].flag[0];
-	if (r->op == OP_ACQUIRE && args->db > 0)
-		push_text(r, "%s%d", text, args->db);
+	push_text(r, "%s", text);
+}
+
+static void push_early(struct request *r, const struct request_args *args)
+{
+	const char *unsure = args->is_unsure ? EARLY_UNSURE : "";
+
+	if (args->db > 0)
+		push_text(r, "%s%d", unsure, args->db);
 	else
-		push_text(r, "%s", text);
+		push(r, unsure);
 }
 
 static void push_argument(struct request *r, enum argument argument, const struct lock_ref *lock,
@@ -171,7 +177,10 @@ static void push_argument(struct request *r, enum argument argument, const struc
 		push_ms(r, args->guard.quarantine);
 		break;
 	case ARG_wall:
-		push_number(r, args->guard.quarantine > 0 ? args->guard.wall : 0);
+		if (args->guard.quarantine > 0)
+			push_ms(r, args->guard.wall);
+		else
+			push(r, args->guard.is_known ? "" : "0");
 		break;
 	case ARG_began:
 		push_number(r, args->wants_fence ? args->began : 0);
@@ -203,6 +212,9 @@ static void push_argument(struct request *r, enum argument argument, const struc
 		else
 			push(r, "");
 		break;
+	case ARG_early:
+		push_early(r, args);
+		break;
 	case ARG_END:
 	case ARG_secret:
 	case ARG_cursor:
@@ -213,8 +225,8 @@ static void push_argument(struct request *r, enum argument argument, const struc
 	}
 }
 
-/* Makes one word of the words from `first` on, with a space between two of them. */
-static void join_words(struct request *r, int first)
+/* Makes one word of the words from `first` on, with a space between two of them. Returns 0. */
+static int join_words(struct request *r, int first)
 {
 	char *text = r->text + r->used;
 	size_t len = 0;
@@ -229,20 +241,28 @@ static void join_words(struct request *r, int first)
 	r->used += len + 1;
 	r->argc = first;
 	push_bytes(r, text, len);
+	return 0;
 }
 
 void request_script(
 	struct request *r, enum op op, const struct lock_ref *lock, const struct request_args *args)
 {
-	int words = 0, i;
+	int parts_from = 0;
 
 	begin_script(r, op, lock);
-	for (i = 0; scripts[op].arguments[i].name != ARG_END; i++) {
+	for (int i = 0; scripts[op].arguments[i].name != ARG_END; i++) {
+		enum place place = scripts[op].arguments[i].place;
+
+		if (place == ARGUMENT_PART && !parts_from)
+			parts_from = r->argc;
+		if (place == ARGUMENT_LATER && parts_from)
+			parts_from = join_words(r, parts_from);
 		push_argument(r, scripts[op].arguments[i].name, lock, args);
-		words += !scripts[op].arguments[i].is_part;
+		if (place == ARGUMENT_LATER && r->len[r->argc - 1] == 0)
+			r->argc--;
 	}
-	if (words < i)
-		join_words(r, r->argc - i + words);
+	if (parts_from)
+		(void)join_words(r, parts_from);
 }
 
 void request_delete(struct request *r, const struct request *release)

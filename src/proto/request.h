@@ -58,6 +58,7 @@ struct lock_ref {
 struct guard_args {
 	usec quarantine; /* how long a node that forgot its keys has no vote; 0: no restart guard */
 	usec wall; /* our time of day, since 1970 */
+	bool is_known; /* without a guard: the server need not tell its run id */
 };
 
 /* The client of an attempt as a waiter. All zero: it is none. */
@@ -88,8 +89,8 @@ struct request_args {
 	bool wants_record; /* ACQUIRE: the reply brings the record of --once-per */
 	bool never_shortens; /* EXTEND: a key that lasts longer keeps its time: another process
 				relies on it */
-	const char *flag; /* HAND_OFF: FLAG_LEAVES, FLAG_GIVES_UP or FLAG_BREAKS; NULL: the client
-			     held the lock. REVOKE: FLAG_DELETE or NULL */
+	const char *flag; /* HAND_OFF: FLAG_LEAVES, FLAG_GIVES_UP, FLAG_BREAKS or FLAG_TELLS; NULL:
+			     the client held the lock. REVOKE: FLAG_DELETE or NULL */
 	usec reserve_time; /* how long a key stays reserved for its first waiter */
 	struct waiter_args waiter; /* HAND_OFF: the queue that we leave, and the reservations to
 				      pass on */
@@ -160,11 +161,11 @@ const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int limit);
 #define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
 #define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */
 #define FLAG_BREAKS "b" /* HAND_OFF: delete the key of any holder that has this value */
+#define FLAG_TELLS "t" /* HAND_OFF: the reply tells how long the keys would have lasted */
 
-#define FLAG_UNSURE "u" /* ACQUIRE, the last one: AUTH is not answered */
-
-/* After the flags of ACQUIRE: the database, if SELECT is not answered. */
-#define FLAGS_PATTERN "^(%a-)(" FLAG_UNSURE "?)(%d*)$"
+/* The argument `early` of ACQUIRE: AUTH is not answered; SELECT is not: its database. */
+#define EARLY_UNSURE "u"
+#define EARLY_PATTERN "^(" EARLY_UNSURE "?)(%d*)$"
 
 #define FLAG_DELETE "d" /* REVOKE: delete a structure at once */
 
@@ -174,6 +175,9 @@ const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int limit);
 /* A longer quarantine in the mark of another client is cut to this length, or to the client's own
  * quarantine if that is longer. */
 #define QUARANTINE_BELIEVED_MS (25 * 3600 * 1000)
+
+/* A reply has so many digits of the server's run id. */
+#define RUN_ID_LEN 16
 
 /* With a restart guard, a node has no vote if its clock is off by more than this. */
 #define SKEW_MAX_MS 30000

@@ -116,24 +116,21 @@ answers_with() {
 	[ "$got" = "local a=ARGV[1]return(function()local b=a+1 return(function()return a+b end)()end)()" ] || { echo "$got" && false; }
 }
 
-@test "embed-lua: arguments are words, and parts of the last word, of which the last ones are read behind '-- rest'" {
-	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) FIRST(flags) FIRST(slots) REST(waiter) REST(held_ids), NONE)' > "$T/operations.def"
-	script "local match = string.match" "-- arguments" "local head = slots .. flags" "-- rest" \
+@test "embed-lua: arguments are words, parts of one more word, which are read behind '-- rest', and words after it" {
+	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) PART(flags) PART(slots) PART(waiter) PART(held_ids) LATER(early), NONE)' \
+		> "$T/operations.def"
+	script "local match = string.match" "-- arguments" "local head = match(rest, '^%S*') .. (early or 'none')" "-- rest" \
 		"return {token, head, flags, slots, waiter, held_ids}"
 	embed --lua "$T/operations.def" "$T/script.lua" > "$T/short"
 	nodes_start 1
-	answer_of() { node 1 eval "$(cat "$T/short")" 0 t "$1" | tr '\n' ,; }
-	[ "$(answer_of ' 0 w a b')" = "t,0,,0,w,a b," ]
-	[ "$(answer_of 's 12  ')" = "t,12s,s,12,,," ]
-	# all parts are the first ones, or the last ones
-	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) FIRST(flags), NONE)' > "$T/operations.def"
-	script "local match = string.match" "-- arguments" "return {token, flags}"
+	answer_of() { node 1 eval "$(cat "$T/short")" 0 t "$@" | tr '\n' ,; }
+	[ "$(answer_of ' 0 w a b')" = "t,none,,0,w,a b," ]
+	[ "$(answer_of 's 12  ' later)" = "t,slater,s,12,,," ]
+	# words alone
+	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) WORD(flags), NONE)' > "$T/operations.def"
+	script "-- arguments" "return {token, flags}"
 	embed --lua "$T/operations.def" "$T/script.lua" > "$T/short"
-	[ "$(answer_of 'f')" = "t,f," ]
-	printf '%s\n' 'SCRIPT(A, "a", script, "", WORD(token) REST(flags) REST(slots), NONE)' > "$T/operations.def"
-	script "local match = string.match" "-- arguments" "return {token, flags, slots}"
-	embed --lua "$T/operations.def" "$T/script.lua" > "$T/short"
-	[ "$(answer_of 'f 1 2')" = "t,f,1 2," ]
+	[ "$(answer_of 'f 1')" = "t,f 1," ]
 }
 
 @test "embed-lua: unknown syntax is refused, with the line" {
@@ -179,11 +176,11 @@ answers_with() {
 	# arguments_of SCRIPT [FLAG]: those after the token; src/lock/operations.def has their names.
 	arguments_of() {
 		case $1 in
-		acquire) arguments=(600000 ' 0 0 0 0 1000 1   ') ;;
-		extend) arguments=(600000 ' 0') ;;
+		acquire) arguments=(' 0 0 600000 0 0 1000 1   ') ;;
+		extend) arguments=(' 0 600000 ') ;;
 		undo) arguments=('0 0 0 1000') ;;
 		hand_off) arguments=("${2-} 0 0   0 0 1000   ") ;;
-		expire) arguments=(600000 0) ;;
+		expire) arguments=('0 600000') ;;
 		fence_number) arguments=(7) ;;
 		look) arguments=('0 0 0  1   ') ;;
 		revoke) arguments=('') ;;
@@ -198,9 +195,13 @@ answers_with() {
 		for value in "$other me" "${mine}1 me" "${mine%?}" ''; do
 			node 1 set k "$value" px 60000 > "$T/set"
 			[ -n "$value" ] || node 1 del k > "$T/set"
-			run node 1 eval "$script" 1 k "$mine me" "${arguments[@]}"
-			[ "$status" -eq 0 ]
-			[ "$(node 1 get k)" = "$value" ]
+			# the id alone is the client's token, too
+			for token in "$mine me" "${mine%:*}"; do
+				[[ $token != "${mine%:*}" || ($value != "$token"* && $name != "hand_off b") ]] || continue
+				run node 1 eval "$script" 1 k "$token" "${arguments[@]}"
+				[ "$status" -eq 0 ]
+				[ "$(node 1 get k)" = "$value" ]
+			done
 			left=$(node 1 pttl k)
 			[ -z "$value" ] || [[ $left -gt 50000 && $left -le 60000 ]]
 		done
@@ -316,9 +317,9 @@ answers_with() {
 	nodes_start 1
 	id=$(node 1 info server | tr -d '\r' | sed -n 's/^run_id://p')
 	node 1 flushall
-	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" \
+	with_parts "quarantine, wall" keys -- "local is_plain, rest" "-- include parts/restart_guard.lua" \
 		"return no_vote and {no_vote.err or no_vote[1], no_vote[3]} or {find(notes, ' u1') and 'unguarded' or 'votes', sub(notes, 3, 42)}"
-	now() { echo $(($(date +%s%N) / 1000)); }
+	now() { echo $(($(date +%s%N) / 1000000)); }
 	answers_with "votes $id" '' 0 0
 	answers_with "S ahead of" '' 60000 1
 	[ "$(node 1 dbsize)" = 0 ]
@@ -326,7 +327,7 @@ answers_with() {
 	answers_with "Q" '' 60000 "$(now)"
 	is_like "$(node 1 get {redlock}:node)" "$id * 60000 * 0*"
 	# a third of the quarantine is left
-	ends=$(($(now) / 1000 + 20000))
+	ends=$(($(now) + 20000))
 	node 1 set {redlock}:node "$id $ends 60000 $ends 0"
 	answers_with "Q" '' 60000 "$(now)"
 	# 'doctor --admit' writes the id alone
@@ -344,13 +345,13 @@ guard_of() {
 		local c, s = ...
 		if c == 'INFO' then return string.gsub(s == 'server' and ARGV[3] or ARGV[4], ' ', '\r\n') .. '' end
 		return redis.pcall(...)
-	end $(sed 's/redis\.pcall/fake/' "$T/short")" 0 60000 "$(($(date +%s%N) / 1000))" "$2" "$3" | tr '\n' ' '
+	end $(sed 's/redis\.pcall/fake/' "$T/short")" 0 60000 "$(($(date +%s%N) / 1000000))" "$2" "$3" | tr '\n' ' '
 	node 1 get {redlock}:node
 }
 
 @test "restart guard: the id of the history in the mark tells of the server's life; another id is looked into" {
 	nodes_start 1
-	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" \
+	with_parts "quarantine, wall" keys -- "local is_plain, rest" "-- include parts/restart_guard.lua" \
 		"return no_vote and {no_vote.err or no_vote[1], no_vote[3]} or {find(notes, ' u1') and 'unguarded' or 'votes', sub(notes, 3, 42)}"
 	a=$(printf '%040d' 1) b=$(printf '%040d' 2) h=$(printf '%040d' 3) other=$(printf '%040d' 4)
 	server="redis_version:7.0.15 redis_mode:standalone run_id:$a executable:/usr/bin/redis-server "
@@ -403,9 +404,9 @@ info_calls() { node 1 info commandstats | sed -n 's/^cmdstat_info:calls=\([0-9]*
 @test "restart guard: an acquire asks the server once for INFO, when the node has been asked before" {
 	nodes_start 1
 	mine=9999999999999a${id:14}
-	run_script acquire k "$mine" 60000 " 0 60000 $(date +%s)000000 0 1000 1 w1  "
+	run_script acquire k "$mine" " 0 $(date +%s)000 60000 60000 0 1000 1 w1  "
 	node 1 config resetstat
-	run_script acquire k "$mine" 60000 " 0 60000 $(date +%s)000000 0 1000 1 w1  "
+	run_script acquire k "$mine" " 0 $(date +%s)000 60000 60000 0 1000 1 w1  "
 	[ "$(info_calls)" = 1 ]
 }
 
@@ -415,7 +416,7 @@ plain_acquire() {
 	[ -z "$1" ] || node 1 set {redlock}:node "$1" > "$T/set"
 	node 1 del k > "$T/set"
 	node 1 config resetstat > "$T/set"
-	run_script acquire k "9999999999999a${id:14}:1 me" 60000 " 0 $2 $(($(date +%s) + $3))000000 0 1000 1 w1  "
+	run_script acquire k "9999999999999a${id:14}:1 me" " 0 ${4-$(($(date +%s) + $3))000} 60000 $2 0 1000 1 w1  "
 }
 one_info() { [ "$(info_calls)" = 1 ]; }
 
@@ -426,7 +427,7 @@ one_info() { [ "$(info_calls)" = 1 ]; }
 	life=$(node 1 info replication | tr -d '\r' | sed -n 's/^master_replid://p')
 	plain_acquire "$run 1 9 1 1$life" 60000 0
 	is_answer $yes
-	[ "${item[i]} ${item[ms]} ${item[waiters]}" = "$run 60000 0" ]
+	[ "${item[i]} ${item[ms]} ${item[waiters]}" = "${run:0:16} 60000 0" ]
 	one_info
 	[ "$(node 1 get k)" = "9999999999999a${id:14}:1 me" ]
 	# the mark lasts longer in the past than the client's quarantine
@@ -457,14 +458,52 @@ one_info() { [ "$(info_calls)" = 1 ]; }
 	[ "${item[u]}" = 1 ]
 	node 1 acl setuser default +time
 	# without a guard, the mark still tells the server's id
-	plain_acquire "$run 1 9 1 1$life" 0 40
+	plain_acquire "$run 1 9 1 1$life" 0 40 0
 	is_answer $yes
-	[ "${item[i]}" = "$run" ]
+	[ "${item[i]}" = "${run:0:16}" ]
 	one_info
+	# without a mark, the server tells it, and does not if nobody asks
 	node 1 del {redlock}:node
-	plain_acquire '' 0 0
+	plain_acquire '' 0 0 0
 	is_answer $yes
 	[ "${item[i]}" = "$run" ]
+	[ "$(info_calls)" = 2 ]
+	plain_acquire '' 0 0 ''
+	is_answer $yes
+	[ "${item[i]}" = '' ]
+	one_info
+	node 1 set k other px 60000
+	run_script acquire k "9999999999999a${id:14}:1 me" " 0  60000 0 0 1000 1 w1  "
+	is_answer $foreign other
+	[ "${item[i]}" = '' ]
+}
+
+# plain_extend [WALL]: of the client's own key.
+plain_extend() {
+	node 1 set k "9999999999999a${id:14}:1 me" px 60000 > "$T/set"
+	node 1 config resetstat > "$T/set"
+	run_script extend k "9999999999999a${id:14}" " 0 70000 $1"
+}
+
+@test "plain requests: an extension asks the server for nothing if its id is known, and tells of waiters" {
+	waiting_test
+	id=1111111111111111111111111111111111111111
+	run=$(node 1 info server | tr -d '\r' | sed -n 's/^run_id://p')
+	plain_extend ''
+	is_answer $yes
+	[ "${item[ms]} ${item[waiters]} ${item[i]-none}" = "70000 0 none" ]
+	[ "$(info_calls)" = '' ]
+	[ "$(node 1 pttl k)" -gt 60000 ]
+	plain_extend 0
+	is_answer $yes
+	[ "${item[i]}" = "$run" ]
+	subscribes w1
+	node 1 zadd 'redlock:queue:{k}' 1 w1 > "$T/set"
+	for wall in '' 0; do
+		plain_extend "$wall"
+		is_answer $yes
+		[ "${item[ms]} ${item[waiters]}" = "70000 1" ]
+	done
 }
 
 # ---- waiting ----
@@ -516,13 +555,13 @@ slots_word() { [ -z "$slots" ] && echo '?' || echo $((slots > 1 ? slots : 0)); }
 queue_of() { [ "$slots" -gt 1 ] && echo "{${key%#*}}:$slots" || echo "{$key}"; }
 
 # acquires X [FLAGS [WOKEN_BY [WAITER]]]
-acquires() { run_script acquire "$key" "$(token "$1")" 600000 "${2-} $(slots_word) 0 0 0 60000 1 ${4-} ${3-} ${5-}"; }
+acquires() { run_script acquire "$key" "$(token "$1")" "${2-} $(slots_word) 0 600000 0 0 60000 1 ${4-} ${3-} ${5-}"; }
 # hands_off X [FLAGS [WOKEN_BY [WAITER [FAR]]]]
 hands_off() { run_script hand_off "$key" "$(token "$1")" "${2-} $(slots_word) ${5-0}   0 0 60000 ${4-} ${3-} "; }
 undoes() { run_script undo "$key" "$(token "$1")" "$(slots_word) 0 0 60000"; }
 looks() { run_script look "$key" "$(token "$1")" "$(slots_word) 0 0 ${2-} 1 ${4-} ${3-} "; }
 # joins X WAITER [TICKET]: over another connection than the waiter's.
-joins() { run_script join "$key" "$(token "$1")" "$(slots_word) 0 0 60000 $2 ${3-0}"; }
+joins() { run_script join "$key" "$(token "$1")" "$(slots_word) $2 ${3-0} 0 0 60000"; }
 place() { echo "${item[r]} $(node 1 zcard "redlock:queue:$(queue_of)")"; }
 
 # subscribes WAITER...: opens a connection for each, which does not join.
@@ -632,7 +671,7 @@ is_over() {
 @test "join: over the waiter's own connection, after HELLO 3 and SUBSCRIBE" {
 	waiting_test
 	text_of join
-	subscribe w1 w1 "${TEXT[join]}" "$(token a)" "0 0 0 60000 w1 0"
+	subscribe w1 w1 "${TEXT[join]}" "$(token a)" "0 w1 0 0 0 60000"
 	is_like "$(< "$T/w1")" "reply $yes 0 * $(id a)*ready"
 	[ "$(reservation k)" = "$(id a)" ]
 	[ "$(queue)" = "w1" ]
@@ -650,6 +689,10 @@ is_over() {
 		for n in 0 1; do
 			[ $n = 0 ] || waits "w$plain"
 			acquires a
+			is_answer $foreign other
+			[ "${item[p]}" = 0 ]
+			# a client that obeys the queue needs to know
+			acquires a f
 			is_answer $foreign other
 			[ "${item[waiters]} ${item[p]}" = "$n 0" ]
 			looks a
@@ -676,6 +719,55 @@ is_over() {
 		node 1 set 'redlock:limit:{k}' 3 px 60000
 		run_script look k '' "0 0 0  1   "
 		[ "${item[l]}" = 3 ]
+	done
+}
+
+@test "plain requests: the release by its id sees waiters, here and at another node; one of a quiet lock deletes the key alone" {
+	waiting_test
+	releases() { run_script hand_off k "$(id a)" " 0 ${1-0}   0 0 60000   "; }
+	acquires a
+	releases
+	is_answer $yes
+	[ "${item[ms]} $(node 1 exists k 'redlock:reserved:{k}')" = "0 0" ]
+	releases
+	is_answer $gone
+	# a waiter at another node
+	acquires a
+	releases 1
+	is_answer $yes
+	[ "$(reservation k)" = "$(id a)" ]
+	node 1 del 'redlock:reserved:{k}'
+	acquires a
+	waits w1 w2
+	releases
+	is_answer $yes
+	[ "$(reservation k)" = "$(id a)" ]
+	got w1 "$(id a)"
+	[ "$(queue)" = w2 ]
+	# 'redlock release' asks how long the key would have lasted
+	node 1 del 'redlock:reserved:{k}' 'redlock:queue:{k}'
+	acquires a
+	run_script hand_off k "$(id a)" "t 0 0   0 0 60000   "
+	is_answer $yes
+	[ "${item[ms]}" -gt 590000 ]
+}
+
+@test "plain requests: a replica answers none, though it has its master's mark and history" {
+	waiting_test
+	text_of acquire
+	history=$(printf '%040d' 3)
+	node 1 set {redlock}:node "$(printf '%040d' 1) 1 9 1 1$history" > "$T/set"
+	for role in slave active-replica master; do
+		node 1 del k > "$T/set"
+		answer=$(node 1 eval "local function fake(c, ...)
+			if c == 'INFO' then return '# Replication\r\nrole:$role\r\nconnected_slaves:0\r\nmaster_replid:$history\r\n' end
+			return redis.pcall(c, ...)
+		end ${TEXT[acquire]/redis.pcall/fake}" 1 k "$(token a)" " 0 $(date +%s)000 60000 60000 0 1000 1 w1  ")
+		if [ $role = master ]; then
+			[ "$answer" = "$yes 60000 0 i0000000000000000" ] || { echo "$answer"; false; }
+		else
+			[[ $answer != *" i0000000000000000" ]]
+		fi
 	done
 }
 
@@ -807,8 +899,8 @@ is_over() {
 	[ "$(queue)" = "w1 w2 w3" ]
 	got w1
 	got w2 queue
-	# or by a hand-off that finds no waiter
-	node 1 del "redlock:queue:{k}"
+	# or by a hand-off that finds neither its key nor a waiter
+	node 1 del k "redlock:queue:{k}"
 	hands_off a
 	got w1 queue
 	got w2 queue
@@ -1104,13 +1196,13 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	acquires a
 	record_lasts 590000
 	node 1 pexpire redlock:limit:{k} 1000 > "$T/set"
-	run_script extend "$key" "$(token a)" 700000 ' 3'
+	run_script extend "$key" "$(token a)" ' 3 700000 '
 	is_answer $yes
 	record_lasts 690000
 	# not shortened
-	run_script extend "$key" "$(token a)" 1000 ' 3'
+	run_script extend "$key" "$(token a)" ' 3 1000 '
 	record_lasts 690000
-	run_script expire "$key" "$(token a)" 900000 3
+	run_script expire "$key" "$(token a)" '3 900000'
 	is_answer $yes
 	record_lasts 890000
 	key=k#2
@@ -1118,10 +1210,10 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	record_lasts 890000
 	# missing: written anew, if the client knows the limit
 	node 1 del redlock:limit:{k} > "$T/set"
-	run_script extend "$key" "$(token b)" 700000 ' ?'
+	run_script extend "$key" "$(token b)" ' ? 700000 '
 	is_answer $yes
 	[ -z "$(record)" ]
-	run_script extend "$key" "$(token b)" 700000 ' 3'
+	run_script extend "$key" "$(token b)" ' 3 700000 '
 	[ "$(record)" = 3 ]
 	record_lasts 690000
 	# a client that holds the slot keeps it, whatever the record says
@@ -1264,7 +1356,7 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 		waits w1
 		# shellcheck disable=SC2086
 		node 1 acl setuser default $rule
-		run_script join k "$(token b)" "0 0 0 5000 w2 0"
+		run_script join k "$(token b)" "0 w2 0 0 0 5000"
 		[ "$rule" = "-publish" ] || [ "$rule" = "-pubsub|numsub" ] || [ "$rule" = resetchannels ] ||
 			is_denied "${item[code]}"
 		node 1 acl setuser default allkeys
@@ -1304,7 +1396,7 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	waiting_test
 	acquires a
 	waits w1
-	run_script hand_off k "$(token a)" " 0 1   1000 1 5000   "
+	run_script hand_off k "$(token a)" " 0 1   1 1000 5000   "
 	is_answer $yes
 	got w1 "$(id a)"
 	[ "$(reservation k)" = "" ]

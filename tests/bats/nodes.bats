@@ -662,6 +662,28 @@ forgotten_everywhere() {
 	eventually held_on job 5
 }
 
+@test "an extension asks for the run id of the server once for each connection; a single node is not asked for it" {
+	redis-cli -s "$T/1.sock" monitor > "$T/monitor" 3>&- &
+	also_end $!
+	eventually test -s "$T/monitor"
+	in_background "$T/run" run "${STURDY[@]}" -k job -- sleep 100
+	# the last part of an extension: '0': the server tells its id
+	asked() { [ "$(grep -c "\" 0 6000 0\"\$" "$T/monitor")" -ge "$1" ]; }
+	not_asked() { [ "$(grep -c "\" 0 6000 \"\$" "$T/monitor")" -ge "$1" ]; }
+	eventually not_asked 2
+	not asked 1
+	count=$(grep -c "\" 0 6000 \"\$" "$T/monitor")
+	node 1 client kill id "$(node 1 client list | sed -n 's/^id=\([0-9]*\) .* cmd=eval.*/\1/p')" > "$T/killed"
+	eventually asked 1
+	eventually not_asked $((count + 1))
+	kill "$BG"
+	ended_with 143
+	[ "$(grep -c "\" 0 6000 0\"\$" "$T/monitor")" = 1 ]
+	node 1 config resetstat > "$T/set"
+	redlock run -n -k job --nodes "unix://$T/1.sock" -- true
+	[ "$(node 1 info commandstats | sed -n 's/^cmdstat_info:calls=\([0-9]*\).*/\1/p')" = 1 ]
+}
+
 @test "an extension has the id of the token, not its owner" {
 	redis-cli -s "$T/1.sock" monitor > "$T/monitor" 3>&- &
 	also_end $!

@@ -156,7 +156,7 @@ static void start(struct sim_node *n, int life)
 {
 	char run_id[RUN_ID_MAX];
 
-	snprintf(run_id, sizeof(run_id), "%038x%02x", life, (unsigned)number_of(n));
+	snprintf(run_id, sizeof(run_id), "%06x%02x%032d", life, (unsigned)number_of(n), 0);
 	server_start(n->server, run_id);
 }
 
@@ -577,36 +577,37 @@ void node_note_lateness(struct sim_node *n, const char *token, usec left_at)
 const char *node_arg(const struct request *r, const char *name)
 {
 	static char part[REPLY_TEXT_MAX];
+	enum place { IS_WORD, IS_PART, IS_LATER };
 	static const struct {
 		const char *name;
-		bool is_part; /* of the last word */
+		enum place place;
 	} arguments[OP_COUNT][16] = {
-#define WORD(name) {#name, false},
-#define FIRST(name) {#name, true},
-#define REST(name) {#name, true},
+#define WORD(name) {#name, IS_WORD},
+#define PART(name) {#name, IS_PART},
+#define LATER(name) {#name, IS_LATER},
 #define SCRIPT(name, words, file, flags, list, items) [OP_##name] = {list},
 #include "lock/operations.def"
 #undef WORD
-#undef FIRST
-#undef REST
+#undef PART
+#undef LATER
 	};
-	const char *word = NULL;
-	bool is_part = false;
+	const char *word = "";
 
 	for (int i = 0, w = 3 + r->keys; arguments[r->op][i].name; i++) {
-		bool is_last = !arguments[r->op][i + 1].name;
+		enum place place = arguments[r->op][i].place;
+		bool is_first = i == 0 || arguments[r->op][i - 1].place != IS_PART;
+		bool is_last = arguments[r->op][i + 1].place != IS_PART;
 		size_t len;
 
-		if (!is_part)
-			word = r->argv[w++];
-		is_part = arguments[r->op][i].is_part;
+		if (place != IS_PART || is_first)
+			word = w < r->argc ? r->argv[w++] : "";
 		/* The last part may have spaces. */
-		len = is_part && !is_last ? strcspn(word, " ") : strlen(word);
+		len = place == IS_PART && !is_last ? strcspn(word, " ") : strlen(word);
 		if (strcmp(arguments[r->op][i].name, name) == 0) {
 			snprintf(part, sizeof(part), "%.*s", (int)len, word);
-			return is_part ? part : word;
+			return place == IS_PART ? part : word;
 		}
-		word += len + 1;
+		word += len + (place == IS_PART);
 	}
 	return "";
 }

@@ -78,6 +78,23 @@ TEST(a_server_that_replaced_another_one_has_no_vote_for_a_quarantine)
 	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_YES);
 }
 
+/* Replies without a run id are of the server that told it last: it has answered until now. */
+TEST(a_server_is_seen_in_each_of_its_replies)
+{
+	struct tally t;
+	usec left;
+
+	tally_init(&t, 1);
+	tally_identify(&t, 0, "one", 0);
+	tally_identify(&t, 0, "", 100 * USEC_SEC);
+	tally_identify(&t, 0, "two", 101 * USEC_SEC);
+	CHECK(tally_doubts(&t, 0, 30 * USEC_SEC, 101 * USEC_SEC, &left));
+	CHECK_INT(left, 29 * USEC_SEC);
+	CHECK(!tally_doubts(&t, 0, 30 * USEC_SEC, 131 * USEC_SEC, &left));
+	tally_identify(&t, 0, "", 102 * USEC_SEC);
+	CHECK_TEXT(t.ballot[0].server.run_id, "two");
+}
+
 TEST(quarantine_sets_the_time_of_the_next_attempt)
 {
 	struct rig r;

@@ -2,22 +2,18 @@
 -- the keys leaves their queues. A client that must leave a key to a waiter wakes it, unless the key is
 -- reserved already.
 -- A repair passes the reservation of another client.
--- Flags: FLAG_SHARED, FLAG_FAIR, FLAG_OVERRIDE, FLAG_NUMBER, FLAG_RECORD and FLAG_UNSURE (proto/request.h).
+-- Flags: FLAG_SHARED, FLAG_FAIR, FLAG_OVERRIDE, FLAG_NUMBER, FLAG_RECORD (proto/request.h).
+
+-- early: the request is sent before AUTH or SELECT is answered (EARLY_PATTERN).
 
 -- include parts/keys.lua
 -- arguments
 
--- A release needs EVAL where the node does not know its script. A user that may use EVALSHA only could
--- take the keys of a node that knows this script, and not release them. Servers before Redis 7 do not tell.
 local may_run = redis.acl_check_cmd
-if may_run and not may_run('eval', '', 0) then
-	return CODE_NO_EVAL .. ' 0 0\n'
-end
-if flags ~= '' then
-	local unsure, db
-	flags, unsure, db = match(flags, FLAGS_PATTERN)
-	-- The client's AUTH may not be answered yet. If it failed, this is another user, who must be able to delete the keys.
-	if unsure ~= '' and not (may_run and may_run('del', unpack(keys))) then
+if early then
+	local unsure, db = match(early, EARLY_PATTERN)
+	-- If AUTH failed, this is another user, who must be able to delete the keys.
+	if unsure ~= '' and not (may_run and may_run('del', unpack(KEYS))) then
 		return CODE_UNSURE .. ' 0 0\n'
 	end
 	if db ~= '' then
@@ -25,33 +21,47 @@ if flags ~= '' then
 	end
 end
 
+local is_plain = find(rest, '^ 0 ')
 -- include parts/life.lua
--- include parts/vote.lua
+is_plain = run_id
 -- include parts/plain.lua
+-- include parts/others.lua
 
-local is_free = has_vote and plain == '' and flags == ''
-if is_free and is_quiet() then
-	call('SET', key, token, 'PX', ttl)
-	return CODE_YES .. ' ' .. ttl .. ' 0 ' .. REPLY_RUN_ID .. run_id .. '\n'
+if is_others() then
+	return (CODE_FOREIGN .. ' %d 0 ' .. REPLY_RUN_ID):format(call('PTTL', key)) .. run_id .. '\n' .. holder()
 end
 
-if has_vote and is_others() then
-	return CODE_FOREIGN .. ' ' .. call('PTTL', key) .. ' ' .. tostring(try('EXISTS', queue)) .. ' '
-		.. REPLY_RUN_ID .. run_id .. '\n' .. sub(plain, 1, 300)
+-- A release needs EVAL where the node does not know its script. A user that may use EVALSHA only could
+-- take the keys of a node that knows this script, and not release them. Servers before Redis 7 do not tell.
+if may_run and not may_run('eval', '', '0') then
+	return CODE_NO_EVAL .. ' 0 0\n'
 end
 
--- rest
+-- include parts/vote.lua
+-- include parts/quiet.lua
 
--- A waiter that was woken: the key is reserved for it, and it has left the queue.
-if is_free then
-	local id = try('GET', reserved) or ''
-	if #id > 0 and find(woken_by, id, 1, true) and not try('ZRANK', queue, waiter) then
+local wall, ttl
+if value == '' then
+	wall, ttl = match(rest, '^ 0 (%d*) (%d+) ')
+end
+if wall and has_vote() then
+	local left, waiters = try('EXISTS', queue, reserved), '0'
+	if left ~= 0 then
+		-- A waiter that was woken: the key is reserved for it, and it has left the queue.
+		local waiter, woken_by = match(rest, '.* (%S*) (%S*) %S*$')
+		local id = try('GET', reserved) or ''
+		waiters = #id > 0 and find(woken_by, id, 1, true) and not try('ZRANK', queue, waiter) and (left == 1 and '0' or '1')
+	end
+	if waiters then
 		call('SET', key, token, 'PX', ttl)
-		try('DEL', reserved)
-		return CODE_YES .. ' ' .. ttl .. ' ' .. tostring(try('EXISTS', queue)) .. ' ' .. REPLY_RUN_ID .. run_id .. '\n'
+		if left ~= 0 then
+			try('DEL', reserved)
+		end
+		return CODE_YES .. ' ' .. ttl .. ' ' .. waiters .. ' ' .. REPLY_RUN_ID .. run_id .. '\n'
 	end
 end
 
+-- rest
 -- include parts/restart_guard.lua
 -- include parts/view.lua
 -- include parts/other_slot.lua

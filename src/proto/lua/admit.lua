@@ -3,4 +3,4 @@
 
 -- include parts/keys.lua
 
-return call('SET', keys[1], match(call('INFO', 'server'), 'run_id:(%x+)'))
+return call('SET', key, match(call('INFO', 'server'), 'run_id:(%x+)'))

@@ -7,6 +7,7 @@
 
 -- include parts/keys.lua
 -- arguments
+-- rest
 local flags, held_ids = '', ''
 
 -- include parts/view.lua

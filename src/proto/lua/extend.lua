@@ -5,14 +5,17 @@
 -- include parts/keys.lua
 -- arguments
 
+-- Nobody asks for the server's run id, which this client has got on this connection.
+local ttl = match(rest, '^ 0 (%d+) $')
+local is_plain = ttl
 -- include parts/plain.lua
--- include parts/life.lua
 
-if run_id and is_own and flags == '' and is_quiet() then
+if is_own() then
 	call('PEXPIRE', key, ttl)
-	return CODE_YES .. ' ' .. ttl .. ' 0 ' .. REPLY_RUN_ID .. run_id .. '\n'
+	return CODE_YES .. ' ' .. ttl .. (try('EXISTS', 'redlock:queue:{' .. key .. '}') == 1 and ' 1\n' or ' 0\n')
 end
 
+-- rest
 local held_ids = ''
 -- include parts/view.lua
 -- include parts/queue.lua
@@ -27,5 +30,7 @@ for i = 1, #keys do
 	left = min(left, extend(i, ttl, has(FLAG_KEEPS)))
 end
 record_limit(left)
-notes = notes .. ' ' .. REPLY_RUN_ID .. (run_id or match(tostring(try('INFO', 'server')), 'run_id:(%x+)') or '')
+if wall ~= '' then
+	notes = notes .. ' ' .. REPLY_RUN_ID .. (match(tostring(try('INFO', 'server')), 'run_id:(%x+)') or '')
+end
 return answer(CODE_YES, left)

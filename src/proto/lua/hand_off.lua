@@ -1,6 +1,6 @@
 -- hand_off: deletes each of the client's keys and passes it on: reserves it for the first waiter, and
 -- wakes that waiter. The client leaves the queue. Treats each key independently of the others.
--- Flags: FLAG_LEAVES, FLAG_GIVES_UP or FLAG_BREAKS (proto/request.h).
+-- Flags: FLAG_LEAVES, FLAG_GIVES_UP, FLAG_BREAKS or FLAG_TELLS (proto/request.h).
 -- woken_by: the ids of the client's reservations.
 -- far: the bits of the keys that have waiters, maybe at another node: they are reserved here too.
 --
@@ -25,13 +25,14 @@
 -- include parts/keys.lua
 -- arguments
 
+-- The holder knows of no waiters elsewhere, and stores no record.
+local is_plain = find(rest, '^ 0 0  ')
 -- include parts/plain.lua
+-- include parts/quiet.lua
 
-if is_own and flags == '' and far == '0' and record_age == '' and is_quiet() then
-	local left = call('PTTL', key)
+if is_own() and is_quiet() then
 	call('DEL', key)
-	try('PUBLISH', queue, '')
-	return CODE_YES .. ' ' .. left .. ' 0\n'
+	return CODE_YES .. ' 0 0\n'
 end
 
 -- rest
@@ -57,30 +58,23 @@ local function may_delete(i)
 		or has(FLAG_BREAKS) and value[i] and is_string[i] and sub(value[i], 1, 300) == token
 end
 
--- Passes on key i. If no waiter is in the queue, the queue may have been lost: waiters join again.
-local function release(i, id, is_far)
-	if not pass_on(i, id, is_far) then
-		try('PUBLISH', queue_key(i), '')
-	end
-end
-
--- left: how long the keys would have lasted; -1: a key had no TTL.
+-- left: with FLAG_TELLS, how long the keys would have lasted; -1: a key had no TTL.
 local left, others = 0, nil
 for i, key in ipairs(keys) do
 	local reserved_id, is_far = reservation(key), far % 2 ^ i >= 2 ^ (i - 1)
 	local id = (leaves or gives_up) and reserved_id or own_id
 	leave_queue(i)
 	if may_delete(i) then
-		local lasts = time_left(i)
+		local lasts = has(FLAG_TELLS) and time_left(i) or 0
 		left = (lasts < 0 or left < 0) and -1 or max(left, lasts)
 		remove(i)
-		release(i, id, is_far and not mine[i])
+		pass_on(i, id, is_far and not mine[i])
 	elseif readers[i] then
 		others = others or i
 		pass_on(i, own_id)
 	elseif value[i] then
 		others = others or i
-		local reserves = (flags == '' or (gives_up and not reserved_id)) and (is_far or has_waiters(i))
+		local reserves = (find(flags, '^' .. FLAG_TELLS .. '?$') or (gives_up and not reserved_id)) and (is_far or has_waiters(i))
 		if reserves then
 			reserve(key, own_id)
 		end
@@ -89,8 +83,9 @@ for i, key in ipairs(keys) do
 			and sub(value[i], 1, TOKEN_START_LEN - 1) ~= TOKEN_NINES then
 			wake(i, id)
 		end
-	elseif not reserved_id or is_for_us(reserved_id) then
-		release(i, id, is_far)
+	elseif (not reserved_id or is_for_us(reserved_id)) and not pass_on(i, id, is_far) then
+		-- The node may have lost its queue, too: waiters join again.
+		try('PUBLISH', queue_key(i), '')
 	end
 end
 if others then

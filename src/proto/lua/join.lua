@@ -12,10 +12,14 @@
 -- include parts/keys.lua
 -- arguments
 
+local waiter, ticket = match(rest, '^0 (%S*) (%S*) ')
+local is_plain = ticket and ticket ~= '' .. TICKET_FIRST
 -- include parts/plain.lua
+-- include parts/others.lua
+-- include parts/quiet.lua
 
 -- Another client has the key, and the first waiter is alive: there is nothing to pass on.
-if is_others() and ticket ~= '' .. TICKET_FIRST and try('EXISTS', 'redlock:limit:{' .. key .. '}') == 0 then
+if is_others() and try('EXISTS', 'redlock:limit:{' .. key .. '}') == 0 then
 	local first = try('ZRANGE', queue, 0, 0)[1] or waiter
 	if (try('PUBSUB', 'NUMSUB', 'redlock:wake:{' .. key .. '}:' .. first)[2] or 0) > 0 then
 		-- Without the right to PEXPIRE, the script ends here: the queue would not expire.
@@ -31,10 +35,11 @@ if is_others() and ticket ~= '' .. TICKET_FIRST and try('EXISTS', 'redlock:limit
 		call('ZADD', queue, 'NX', ticket, waiter)
 		call('PEXPIRE', queue, QUEUE_MS)
 		return (CODE_FOREIGN .. ' %.0f 1 ' .. REPLY_TICKET .. '%.0f ' .. REPLY_RANK .. '%d\n%s'):format(
-			call('PTTL', key), call('ZSCORE', queue, waiter), call('ZRANK', queue, waiter), sub(plain, 1, 300))
+			call('PTTL', key), call('ZSCORE', queue, waiter), call('ZRANK', queue, waiter), holder())
 	end
 end
 
+-- rest
 local flags, held_ids, woken_by = '', '', ''
 -- include parts/view.lua
 -- include parts/other_slot.lua

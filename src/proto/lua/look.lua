@@ -6,20 +6,27 @@
 -- include parts/keys.lua
 -- arguments
 
+local is_plain = find(rest, '^0 ')
 -- include parts/life.lua
--- include parts/vote.lua
+is_plain = run_id
+local wall = match(rest, '^0 (%d*) ')
 -- include parts/plain.lua
+-- include parts/others.lua
+-- include parts/vote.lua
+-- include parts/quiet.lua
 
 -- Without waiters, a reservation, a fencing number and slots, there is no more to tell.
-if has_vote and plain
+if value and has_vote()
 	and try('EXISTS', queue, reserved, 'redlock:fence:{' .. key .. '}', 'redlock:limit:{' .. key .. '}') == 0
 	and try('PUBSUB', 'NUMSUB', queue)[2] == 0 then
-	local notes = ' 0 ' .. REPLY_RUN_ID .. run_id .. (is_own and ' ' .. REPLY_PARTIAL .. '1\n' or '\n')
-	if plain == '' then
-		return CODE_GONE .. ' 0' .. notes
+	local notes = ' 0 ' .. REPLY_RUN_ID .. run_id
+	if value == '' then
+		return CODE_GONE .. ' 0' .. notes .. '\n'
 	end
-	if is_own or is_others() then
-		return CODE_FOREIGN .. ' ' .. call('PTTL', key) .. notes .. sub(plain, 1, 300)
+	local own = is_own()
+	if own or is_others() then
+		return (CODE_FOREIGN .. ' %d'):format(call('PTTL', key)) .. notes .. (own and ' ' .. REPLY_PARTIAL .. '1\n' or '\n')
+			.. holder()
 	end
 end
 

@@ -4,17 +4,23 @@
 -- include parts/keys.lua
 -- arguments
 
+local is_plain = find(rest, '^0 ')
 -- include parts/plain.lua
 
-if plain == '' then
+if value == '' then
 	return CODE_GONE .. ' 0 0\n'
 end
-if is_own and is_quiet() then
+-- include parts/others.lua
+
+if is_others() then
+	return (CODE_FOREIGN .. ' %d 0\n'):format(call('PTTL', key)) .. holder()
+end
+
+-- include parts/quiet.lua
+
+if is_own() and is_quiet() then
 	call('DEL', key)
 	return CODE_YES .. ' 0 0\n'
-end
-if is_others() then
-	return CODE_FOREIGN .. ' ' .. call('PTTL', key) .. ' 0\n' .. sub(plain, 1, 300)
 end
 
 -- rest

@@ -2,4 +2,5 @@
 -- A script declares the arguments that a part uses before it includes the part.
 
 local call, try, sub = redis.call, redis.pcall, string.sub
-local find, match, keys = string.find, string.match, KEYS
+local find, match = string.find, string.match
+local key = KEYS[1]

@@ -1,9 +1,18 @@
 -- life: is this the life of the server that the mark of the restart guard is about (restart_guard.lua)?
+-- Uses `is_plain` (plain.lua), and the beginning of `rest`: own_limit and wall.
 -- include keys.lua
 
--- id: the id of the history of a master. run_id: the id of the server process; false: the mark does not tell. A user without
--- the right to INFO or to the mark gets texts in which nothing is found.
-local replication, mark = tostring(try('INFO', 'replication')), tostring(try('GET', GUARD_KEY))
-local at = find(replication, 'master_replid:', 1, true)
-local id = at and find(replication, '\nrole:m', 1, true) and sub(replication, at + 14, at + 53)
-local run_id = id and find(mark, GUARD_OVER .. id, 1, true) and sub(mark, 1, 40)
+-- run_id: the beginning of the id of the server process; '': nobody asks for it; nil: the request is not plain, the server
+-- is no master, or the mark does not tell. In the text, the id of the history comes after 50 bytes at least. (A text has no
+-- field `err`.)
+local replication, mark, run_id = try('INFO', 'replication'), nil, nil
+if is_plain and not replication.err and find(replication, '\nrole:m', 1, true) then
+	mark = try('GET', GUARD_KEY)
+	if mark and not mark.err and find(replication, 'replid:' .. sub(mark, -40), 50, true) then
+		run_id = sub(mark, 1, RUN_ID_LEN)
+	elseif find(rest, '^ ?0  ') then
+		run_id = ''
+	elseif find(rest, '^ ?0 0 ') then
+		run_id = match(tostring(try('INFO', 'server')), 'run_id:(%x+)')
+	end
+end

@@ -1,7 +1,7 @@
 -- names: names of a lock's bookkeeping keys, and aliases that plain cases (plain.lua) do without.
 -- include keys.lua
 
-local min = math.min
+local min, keys = math.min, KEYS
 local max, floor = math.max, math.floor
 local to_number = tonumber
 

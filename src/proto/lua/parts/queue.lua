@@ -79,7 +79,7 @@ end
 -- Is the node's clock off? Then the node keeps no reservation: once the clock is set right, the
 -- reservation would last for as long as the clock was off. Uses `quarantine` and `wall`.
 local function is_skewed()
-	return to_number(quarantine) > 0 and clock(try) and math.abs(clock(try) - wall / 1000) > SKEW_MAX_MS
+	return to_number(quarantine) > 0 and clock(try) and math.abs(clock(try) - wall) > SKEW_MAX_MS
 end
 
 -- Uses `reserve_ms`, `quarantine` and `wall`.

@@ -1,5 +1,5 @@
 -- restart_guard: a node that may have forgotten keys has no vote for a while.
--- Uses `quarantine` (ms; 0: no guard) and `wall` (the client's time of day in microseconds). Sets items of
+-- Uses `quarantine` (ms; 0: no guard) and `wall` (the client's time of day in ms; '', '0': see life.lua). Sets items of
 -- the reply, and no_vote. It is no function, which would take a node longer to make than to run.
 --
 -- A node that restarted empty, was flushed, restored or failed over must not vote on locks that it
@@ -37,14 +37,15 @@ repeat
 	-- The quarantine: until `over` by the node's clock and `over_there` by the client's; it was
 	-- given for `given` ms.
 	local run_id, over, given, over_there, was = match(tostring(mark), '^(%x+) (%d+) (%d+) (%d+) (%x+)$')
-	local history, info, role, replid = was, nil, nil, nil
-	if not id or sub(was or '', 2) ~= id then
+	-- m: a master; s, r: a replica.
+	local told = replication.err and '' or replication
+	local role, replid = match(told, 'role:(.)'), match(told, 'master_replid:(%x+)')
+	local history, info = was, nil
+	if role ~= 'm' or not was or sub(was, 2) ~= replid then
 		local marked = run_id
-		info = tostring(try('INFO', 'server'))
+		info = wall ~= '' and tostring(try('INFO', 'server')) or ''
 		run_id = match(info, 'run_id:(%x+)') or ''
-		-- m: a master; s, r: a replica.
-		role, replid = match(replication, 'role:(.)'), at and match(replication, '^%x+', at + 14)
-		history = role == 'm' and find(replication, 'd_repl_offset:-1', 1, true) and '0' or replid or '0'
+		history = role == 'm' and find(told, 'd_repl_offset:-1', 1, true) and '0' or replid or '0'
 		if marked ~= run_id or history ~= '0' and history ~= was then
 			over, given, over_there, was = nil
 		end
@@ -58,7 +59,7 @@ repeat
 	if needed == 0 then
 		break
 	end
-	local node_ms, client_ms = clock(try), floor(wall / 1000)
+	local node_ms, client_ms = clock(try), to_number(wall)
 	if run_id == '' or not node_ms or type(mark) == 'table' then
 		note(REPLY_UNGUARDED, 1)
 		break

@@ -1,10 +1,10 @@
--- vote: the plain answer of the restart guard (restart_guard.lua).
--- Uses `quarantine` and `wall`.
+-- vote: the plain answer of the restart guard (restart_guard.lua), once life.lua has found the server's run id.
+-- Uses `wall`.
 -- include life.lua
 
--- True: the node has a vote: in this life of the server, its quarantine was over once. False: the guard decides.
-local has_vote = run_id
-if has_vote and quarantine ~= '0' then
-	local t = try('TIME')
-	has_vote = t[1] and math.abs(t[1] * 1000 + t[2] / 1000 - wall / 1000) < SKEW_MAX_MS
+-- Has the node a vote? In this life of the server, its quarantine was over once; the clocks are near. False: the guard
+-- decides, which compares the clocks to a millisecond.
+local function has_vote()
+	return #wall < 2
+		or find(mark, ' ' .. GUARD_OVER, -42, true) and ((try('TIME')[1] or 0) * 1000 - wall) ^ 2 < (SKEW_MAX_MS - 1000) ^ 2
 end

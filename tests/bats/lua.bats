@@ -731,19 +731,60 @@ is_over() {
 	[ "${item[ms]} $(node 1 exists k 'redlock:reserved:{k}')" = "0 0" ]
 	releases
 	is_answer $gone
-	# a waiter at another node
+	# a waiter at another node; a node with a wrong clock reserves no key
+	for wall in "$(date +%s)000" 1795921438000 ''; do
+		acquires a
+		run_script hand_off k "$(id a)" " 0 1   $wall 60000 50000   "
+		is_answer $yes
+		left=$(node 1 pttl 'redlock:reserved:{k}')
+		if [ "$wall" = 1795921438000 ]; then
+			[ "$left" = -2 ]
+		else
+			[ "$(reservation k)" = "$(id a)" ]
+			[[ $left -gt 40000 && $left -le 50000 ]]
+		fi
+		node 1 del 'redlock:reserved:{k}'
+	done
+	# waiters here: the next one moves up, and is told
+	for far in 0 1; do
+		acquires a
+		waits "w1$far" "w2$far" "w3$far" "w4$far"
+		releases $far
+		is_answer $yes
+		[ "$(node 1 exists k) $(reservation k)" = "0 $(id a)" ]
+		[ "$(queue)" = "w2$far w3$far w4$far" ]
+		got "w1$far" "$(id a)"
+		got "w2$far"
+		got "w3$far" look
+		got "w4$far"
+		# a dead one is passed over
+		node 1 del 'redlock:reserved:{k}'
+		dies "w2$far"
+		acquires a
+		releases $far
+		is_answer $yes
+		[ "$(queue)" = "w4$far" ]
+		got "w3$far" "$(id a)"
+		dies "w1$far" "w3$far" "w4$far"
+		node 1 del 'redlock:reserved:{k}' 'redlock:queue:{k}'
+	done
+	# the client itself is in the queue, a waiter would be a reader
 	acquires a
-	releases 1
+	waits w5 w6
+	run_script hand_off k "$(id a)" " 0 0   0 0 60000 w5  "
 	is_answer $yes
-	[ "$(reservation k)" = "$(id a)" ]
+	[ "$(queue)" = '' ]
+	got w5
+	got w6 "$(id a)"
+	dies w5 w6
 	node 1 del 'redlock:reserved:{k}'
 	acquires a
-	waits w1 w2
+	waits r1 r2 w7
 	releases
 	is_answer $yes
-	[ "$(reservation k)" = "$(id a)" ]
-	got w1 "$(id a)"
-	[ "$(queue)" = w2 ]
+	[ "$(queue)" = w7 ]
+	got r1 "$(id a)"
+	got r2 "$(id a)"
 	# 'redlock release' asks how long the key would have lasted
 	node 1 del 'redlock:reserved:{k}' 'redlock:queue:{k}'
 	acquires a

@@ -25,14 +25,36 @@
 -- include parts/keys.lua
 -- arguments
 
--- The holder knows of no waiters elsewhere, and stores no record.
-local is_plain = find(rest, '^ 0 0  ')
+local is_plain = find(rest, '^ 0 [01]  ')
 -- include parts/plain.lua
 -- include parts/quiet.lua
+-- include parts/near.lua
 
-if is_own() and is_quiet() then
-	call('DEL', key)
-	return CODE_YES .. ' 0 0\n'
+local wall, reserve_ms
+if is_own() then
+	if is_quiet() and find(rest, '^ 0 0') then
+		call('DEL', key)
+		return CODE_YES .. ' 0 0\n'
+	end
+	-- This client is in no queue, and does not know its id there.
+	wall, reserve_ms = match(rest, '^ 0 .   (%d*) %d+ (%d+)  ')
+end
+-- A writer is the first in the queue here, or clients wait at another node.
+if wall and is_near() then
+	local wake, name = 'redlock:wake:{' .. key .. '}:', try('ZRANGE', queue, '0', '0')[1]
+	local is_woken = name and find(name, '^w') and (tonumber(try('PUBLISH', wake .. name, token)) or 0) > 0
+	if is_woken or not name and find(rest, '^ 0 1') then
+		call('DEL', key)
+		if is_woken then
+			try('ZREM', queue, name)
+			name = try('ZRANGE', queue, '1', '1')[1]
+			if name then
+				try('PUBLISH', wake .. name, '')
+			end
+		end
+		try('SET', reserved, token, 'PX', reserve_ms)
+		return CODE_YES .. ' 0 0\n'
+	end
 end
 
 -- rest

@@ -122,7 +122,7 @@ static void hint_at_order(const struct settings *s, struct err *e)
 
 static int run_with_options(const struct command_row *row, char *argv[], struct settings *settings)
 {
-	char keys[REQUEST_KEY_MAX + 1];
+	static char keys[REQUEST_KEY_MAX + 1];
 	struct err e;
 	int operands;
 
@@ -146,7 +146,7 @@ static int run_with_options(const struct command_row *row, char *argv[], struct 
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	if (settings->keys.count > 0)
+	if (settings->format == FORMAT_JSON && settings->keys.count > 0)
 		log_set_key(settings_text(keys, &settings->keys));
 	setup_warn(settings);
 	return dispatch(row, settings);
@@ -190,10 +190,11 @@ static int start(char *argv[], struct settings *settings)
 
 int main(int argc, char *argv[])
 {
-	/* An unknown subcommand may be meant as this one. */
-	static struct settings settings = {.command = COMMAND_ACQUIRE};
+	static struct settings settings;
 	int status;
 
+	/* An unknown subcommand may be meant as this one. */
+	settings.command = COMMAND_ACQUIRE;
 	guard_standard_streams();
 	drop_repeated_variables();
 	title_init(argv);

@@ -35,10 +35,9 @@ struct config_file_line {
 
 struct config_file {
 	const char *path; /* as shown in messages */
-	int count;
-	struct config_file_line line[CONFIG_LINES_MAX];
-	int profiles;
+	int count, profiles;
 	const char *profile[CONFIG_PROFILES_MAX]; /* in the order of the file */
+	struct config_file_line line[CONFIG_LINES_MAX];
 };
 
 /* Parses the NUL-terminated text of `len` bytes in place. Returns -1 with *e on the first error. */

@@ -1,5 +1,6 @@
 #include "cli/option.h"
 
+#include "base/frame.h"
 #include "base/duration.h"
 #include "base/mask.h"
 #include "base/signal_name.h"
@@ -667,7 +668,7 @@ static bool is_token_of_env(const struct reading *r, char *const envp[])
  * REDLOCK_LIMIT and REDLOCK_SLOT are ignored if the command line names another lock: by other keys
  * or a token file, or, for limit and slot, by another token, limit or slot.
  */
-static bool is_of_another_lock(
+OWN_FRAME static bool is_of_another_lock(
 	const struct reading *r, const struct option_row *row, char *const envp[])
 {
 	const char *text = find_env(envp, "REDLOCK_KEY"), *count = find_env(envp, "REDLOCK_KEYS");
@@ -675,8 +676,6 @@ static bool is_of_another_lock(
 	char given[REQUEST_KEY_MAX + 1];
 	bool is_among;
 
-	if (row->field != FIELD(token) && row->kind != OPTION_SLOT)
-		return false;
 	if (row->kind == OPTION_SLOT && r->names_token && !is_token_of_env(r, envp))
 		return true;
 	if (row->kind == OPTION_SLOT && (is_other(r->limit, envp, "REDLOCK_LIMIT") ||
@@ -718,6 +717,12 @@ static int set_flag(
 	return 0;
 }
 
+/* Does the option describe the lock of the environment? */
+static bool is_of_lock(const struct option_row *row)
+{
+	return row->field == FIELD(token) || row->kind == OPTION_SLOT;
+}
+
 /* `extend` of the environment's lock keeps that lock's TTL. */
 static int read_ttl_of_env(struct reading *r, char *const envp[])
 {
@@ -746,7 +751,7 @@ static int read_variable(struct reading *r, const struct option_row *row, char *
 	if (!(row->env & 1u << r->s->command) || is_set(r, row))
 		return 0;
 	value = find_value(envp, row, name);
-	if (!value || is_of_another_lock(r, row, envp))
+	if (!value || (is_of_lock(row) && is_of_another_lock(r, row, envp)))
 		return 0;
 	if (row->kind != OPTION_KEY)
 		return option_takes_value(row) ? set_value(r, row, name, value)
@@ -1117,9 +1122,8 @@ int options_read_config(struct settings *s, const struct config_file *c, struct 
 {
 	struct reading r = {.s = s, .source = {.kind = SOURCE_PROFILE}, .e = e};
 	bool has_profile = s->profile && strcmp(s->profile, CONFIG_DEFAULT) != 0;
-	struct node_list known;
+	static struct node_list known; /* too large for the stack */
 
-	known.count = 0;
 	for (int i = 0; i < c->count; i++)
 		if (!setting_row(c->line[i].name))
 			return unknown_setting(&r, c, &c->line[i]);
@@ -1127,6 +1131,9 @@ int options_read_config(struct settings *s, const struct config_file *c, struct 
 			return -1;
 	if (has_profile && !config_file_has(c, s->profile))
 		return unknown_profile(s, c, e);
+	if (c->count == 0)
+		return 0;
+	known.count = 0;
 	if (has_profile && read_section(&r, c, s->profile, &known) < 0)
 		return -1;
 	r.source.kind = SOURCE_FILE;

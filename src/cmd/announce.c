@@ -1,6 +1,7 @@
 #include "cmd/announce.h"
 
 #include "base/exit.h"
+#include "base/frame.h"
 #include "base/log.h"
 #include "cmd/setup.h"
 #include "proc/notify.h"
@@ -42,14 +43,12 @@ static void add_number(struct hook_event *ev, const char *name, long long number
 
 /* Each event has all variables, so that none is left of the event before. Of status and slot, -1
  * and 0 stand for none. */
-static void send_event(struct announcer *a, const char *name, int status, long slot)
+SELDOM static void send_to_hook(struct announcer *a, const char *name, int status, long slot)
 {
 	struct hook_event ev = {.used = 0};
 	char holder[HOLDER_TEXT_MAX];
 	long long fence = (long long)a->lock->tenure.fence;
 
-	if (!a->hook.is_open)
-		return;
 	snprintf(ev.name, sizeof(ev.name), "%s", name);
 	hook_add(&ev, MARK, name);
 	add_number(&ev, "REDLOCK_STATUS", status);
@@ -62,17 +61,27 @@ static void send_event(struct announcer *a, const char *name, int status, long s
 	hook_send(&a->hook, &ev);
 }
 
+static void send_event(struct announcer *a, const char *name, int status, long slot)
+{
+	if (a->hook.is_open)
+		send_to_hook(a, name, status, slot);
+}
+
 /* ---- the service manager ---- */
 
 /* The keys in `name` are quoted and on one line. */
-static void notify(const struct announcer *a, const char *state, const char *verb)
+SELDOM static void send_state(const struct announcer *a, const char *state, const char *verb)
 {
 	char text[REPORT_MAX + 64];
 
-	if (!a->is_service)
-		return;
 	snprintf(text, sizeof(text), "%sSTATUS=%s %s\n", state, verb, a->name);
 	notify_send(text);
+}
+
+static void notify(const struct announcer *a, const char *state, const char *verb)
+{
+	if (a->is_service)
+		send_state(a, state, verb);
 }
 
 /* ---- both ---- */
@@ -86,7 +95,7 @@ int announce_open(struct announcer *a, const struct settings *s, const struct lo
 	a->lock = lock;
 	a->name = name;
 	/* The process that systemd watches is the command's; `hold` leaves the foreground. */
-	a->is_service = s->command == COMMAND_RUN;
+	a->is_service = s->command == COMMAND_RUN && getenv("NOTIFY_SOCKET");
 	if (!s->on_event || getenv(MARK))
 		return 0;
 	if (hook_start(&a->hook, &pid, e) < 0)

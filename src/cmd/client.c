@@ -2,6 +2,7 @@
 
 #include "base/duration.h"
 #include "base/exit.h"
+#include "base/frame.h"
 #include "base/log.h"
 #include "base/mask.h"
 #include "base/text.h"
@@ -57,12 +58,12 @@ static void default_owner(char owner[OWNER_MAX], long pid, char *const argv[])
 
 /* Runs within a slot of the same semaphore, each of which waits for one more slot, can wait for
  * each other without an end. */
-static bool is_within_slot(const struct settings *s)
+SELDOM static bool is_within_slot(const struct settings *s)
 {
 	const char *key = getenv("REDLOCK_KEY"), *held = getenv("REDLOCK_HELD");
 	char names[REQUEST_KEY_MAX + 1];
 
-	return s->limit > 1 && key && strcmp(key, settings_text(names, &s->names)) == 0 &&
+	return key && strcmp(key, settings_text(names, &s->names)) == 0 &&
 	       getenv("REDLOCK_SLOT") && held && *held;
 }
 
@@ -97,7 +98,7 @@ int client_open(
 	c->outer[0] = '\0';
 	c->knows_outer = false;
 	add_outer(c, getenv("REDLOCK_HELD"));
-	c->is_within_slot = is_within_slot(s);
+	c->is_within_slot = s->limit > 1 && is_within_slot(s);
 	report_keys(c->name, &s->keys);
 	if (s->owner)
 		mask_append_text(owner, sizeof(owner), &used, s->owner);
@@ -143,18 +144,21 @@ void client_die(const struct client *c, int number)
 	signals_die(number);
 }
 
-void client_log_reply(const struct client *c)
+SELDOM static void log_reply(const struct client *c)
 {
 	const struct event *ev = &c->session.event;
 	const struct pool *pool = &c->session.pool;
 	char text[REPORT_MAX];
-	const char *words;
+	const char *words = report_event(text, pool->conn[ev->node].node, ev, pool->took);
 
-	if (log_level() < LOG_REPLIES)
-		return;
-	words = report_event(text, pool->conn[ev->node].node, ev, pool->took);
 	if (words)
 		log_say(LOG_REPLIES, "%s", words);
+}
+
+void client_log_reply(const struct client *c)
+{
+	if (log_level() >= LOG_REPLIES)
+		log_reply(c);
 }
 
 /* ---- waiting for the lock ---- */
@@ -166,19 +170,24 @@ static void explain(struct client *c, enum log_level at)
 	c->has_hinted_why = at <= log_level();
 }
 
-/* A client that waits for the nodes, and not for a holder, needs help, even if it is to be quiet.
- */
-static void alarm_outage(struct client *c)
+static bool is_outage(const struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
-	usec now = clock_now(), began = lock->patience.outage_began;
+	usec began = lock->patience.outage_began;
+
+	return log_level() < LOG_NORMAL && lock_is_pausing(lock) && began != NEVER &&
+	       clock_now() - began >= ALARM_AFTER;
+}
+
+/* A client that waits for the nodes, and not for a holder, needs help, even if it is to be quiet.
+ */
+SELDOM static void alarm_outage(struct client *c)
+{
 	char text[REPORT_MAX];
 
-	if (c->has_alarmed || log_level() >= LOG_NORMAL || !lock_is_pausing(lock) ||
-		began == NEVER || now - began < ALARM_AFTER)
-		return;
 	c->has_alarmed = true;
-	report_refusal(text, lock, &c->settings->nodes, &c->settings->keys, now);
+	report_refusal(text, &c->session.lock, &c->settings->nodes, &c->settings->keys,
+		clock_now());
 	log_event(LOG_ERRORS, &(struct log_event){.name = "waiting"}, "waiting: %s", text);
 	if (!c->has_hinted_why)
 		explain(c, LOG_ERRORS);
@@ -194,7 +203,7 @@ static bool has_no_majority(const struct lock *lock)
 }
 
 /* Adds the hints about a holder, once: it never ends, or nodes with problems prevent a majority. */
-static void explain_busy(struct client *c, bool names_problems, enum log_level at)
+SELDOM static void explain_busy(struct client *c, bool names_problems, enum log_level at)
 {
 	const struct tally *t = &c->session.lock.tally;
 	char text[REPORT_MAX];
@@ -218,7 +227,7 @@ static bool has_no_free_slot(const struct tally *t)
 	return count >= tally_quorum(t);
 }
 
-static void warn_own_slot(struct client *c)
+SELDOM static void warn_own_slot(struct client *c)
 {
 	char keys[REPORT_MAX];
 
@@ -234,7 +243,7 @@ static void warn_own_slot(struct client *c)
 
 /* Where the environment of a process above this one cannot be read, only the owner text tells. A
  * container of the same host name has the same pids. */
-static void warn_of_holder_above(struct client *c)
+SELDOM static void warn_of_holder_above(struct client *c)
 {
 	char owner[HOLDER_TEXT_MAX], host[256] = "";
 	const char *at;
@@ -279,7 +288,7 @@ static const char *contest_text(char text[REPORT_MAX], const struct client *c)
 
 /* Hosts that name different nodes are a mistake that only people can end: it is reported with -q,
  * too, once. */
-static void warn_of_contest(struct client *c)
+SELDOM static void warn_of_contest(struct client *c)
 {
 	char text[REPORT_MAX], holder[HOLDER_TEXT_MAX];
 
@@ -298,7 +307,7 @@ static void warn_of_contest(struct client *c)
 }
 
 /* On a terminal the message is updated in place; a hint is printed below a message that stays. */
-static void show_waiting(struct client *c)
+SELDOM static void show_waiting(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	bool is_new = !c->has_hinted_why && lock->refusal == REFUSAL_NO_QUORUM &&
@@ -371,7 +380,7 @@ bool client_is_open(struct client *c)
 }
 
 /* Certificates that were renewed in place, and that cannot be used. */
-static void warn_of_files(void)
+SELDOM static void warn_of_files(void)
 {
 	struct err e;
 
@@ -382,11 +391,32 @@ static void warn_of_files(void)
 			e.text);
 }
 
+SELDOM static void warn_not_queued(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	char text[REPORT_MAX];
+
+	log_say(LOG_NORMAL, "%s",
+		report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
+	setup_hint_one(c->settings, lock->waiter.node, &lock->waiter.problem, LOG_NORMAL);
+	c->has_warned_not_queued = true;
+}
+
+SELDOM static void warn_no_room(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	char text[REPORT_MAX];
+
+	log_say(LOG_NORMAL, "%s",
+		report_no_room(text, lock, &c->settings->nodes, &c->settings->keys));
+	setup_hint(c->settings, &lock->tally, LOG_NORMAL);
+	c->has_warned_no_room = true;
+}
+
 int client_step(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	struct caught caught;
-	char text[REPORT_MAX];
 	/* Messages are due only between attempts. */
 	bool signalled = session_step(
 		&c->session, lock_is_pausing(lock) ? c->message_at : NEVER, c->wake_fd);
@@ -395,18 +425,10 @@ int client_step(struct client *c)
 	warn_of_files();
 	if (signalled && signals_next(&c->signals, &caught) && caught.is_fatal)
 		return caught.number;
-	if (lock->waiter.state == WAITER_POLLS && !c->has_warned_not_queued) {
-		log_say(LOG_NORMAL, "%s",
-			report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
-		setup_hint_one(c->settings, lock->waiter.node, &lock->waiter.problem, LOG_NORMAL);
-		c->has_warned_not_queued = true;
-	}
-	if (lock->waiter.state == WAITER_QUEUED && lock->waiter.full && !c->has_warned_no_room) {
-		log_say(LOG_NORMAL, "%s",
-			report_no_room(text, lock, &c->settings->nodes, &c->settings->keys));
-		setup_hint(c->settings, &lock->tally, LOG_NORMAL);
-		c->has_warned_no_room = true;
-	}
+	if (lock->waiter.state == WAITER_POLLS && !c->has_warned_not_queued)
+		warn_not_queued(c);
+	if (lock->waiter.state == WAITER_QUEUED && lock->waiter.full && !c->has_warned_no_room)
+		warn_no_room(c);
 	if (lock_is_pausing(lock) && lock->refusal == REFUSAL_BUSY && client_is_open(c)) {
 		warn_own_slot(c);
 		warn_of_contest(c);
@@ -414,7 +436,8 @@ int client_step(struct client *c)
 	report_lock(c->name, lock_slot(lock), &c->settings->keys);
 	if (lock_state(lock) == LOCK_HELD)
 		setup_warn_unguarded(c->settings, &lock->tally);
-	alarm_outage(c);
+	if (!c->has_alarmed && is_outage(c))
+		alarm_outage(c);
 	if (lock_is_pausing(lock) && clock_now() >= c->message_at && client_is_open(c)) {
 		show_waiting(c);
 		c->message_at =
@@ -487,12 +510,41 @@ void client_hint_loss(struct client *c)
 		log_hint(LOG_ERRORS, CONTEST_HINT);
 }
 
+SELDOM static void log_unreleased(const struct client *c, enum log_level at)
+{
+	const struct lock *lock = &c->session.lock;
+	char text[REPORT_MAX];
+
+	log_say(at, "%s",
+		report_unreleased(
+			text, lock, &c->settings->nodes, &c->settings->keys, clock_now()));
+}
+
+SELDOM static void log_released(const struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	char left[DURATION_TEXT_MAX];
+
+	if (lock->releasing.leave_for > 0)
+		log_say(LOG_DECISIONS, "left %s to expire in %s", c->name,
+			duration_format(left, lock->releasing.leave_for));
+	else
+		log_event(LOG_DECISIONS, &(struct log_event){.name = "released"}, "released %s",
+			c->name);
+}
+
+SELDOM static void log_unsure(const struct client *c)
+{
+	char text[REPORT_MAX];
+
+	if (report_unsure(text, &c->session.lock, &c->settings->keys)[0])
+		log_say(LOG_DECISIONS, "%s", text);
+}
+
 void client_release(struct client *c, usec expire_in)
 {
 	const struct lock *lock = &c->session.lock;
 	struct caught caught;
-	char text[REPORT_MAX], left[DURATION_TEXT_MAX];
-	int unreleased;
 	bool released, may_remain;
 	usec until;
 
@@ -508,26 +560,19 @@ void client_release(struct client *c, usec expire_in)
 		}
 		client_log_reply(c);
 	}
-	unreleased = lock_unreleased(lock, &until);
 	released = lock_is_released(lock);
 	/* A key that remains on a majority blocks others and is worth a warning; a key on a
 	 * minority is not. */
 	may_remain = lock->tenure.confirmed && !released;
-	if (unreleased > 0)
-		log_say(may_remain ? LOG_NORMAL : LOG_DECISIONS, "%s",
-			report_unreleased(
-				text, lock, &c->settings->nodes, &c->settings->keys, clock_now()));
+	if (lock_unreleased(lock, &until) > 0)
+		log_unreleased(c, may_remain ? LOG_NORMAL : LOG_DECISIONS);
 	if (may_remain)
 		client_hint_remedy(c, LOG_NORMAL);
-	if (released && was_ours(lock) && lock->releasing.leave_for > 0)
-		log_say(LOG_DECISIONS, "left %s to expire in %s", c->name,
-			duration_format(left, lock->releasing.leave_for));
-	else if (released && was_ours(lock))
-		log_event(LOG_DECISIONS, &(struct log_event){.name = "released"}, "released %s",
-			c->name);
+	if (released && was_ours(lock) && log_level() >= LOG_DECISIONS)
+		log_released(c);
 	if (lock->tenure.confirmed && lock->loss == LOSS_NONE && lock->tally.duplicate[0] < 0 &&
-		report_unsure(text, lock, &c->settings->keys)[0])
-		log_say(LOG_DECISIONS, "%s", text);
+		log_level() >= LOG_DECISIONS)
+		log_unsure(c);
 	session_close(&c->session);
 }
 

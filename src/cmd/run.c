@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/exit.h"
+#include "base/frame.h"
 #include "base/log.h"
 #include "base/token.h"
 #include "cmd/announce.h"
@@ -73,11 +74,14 @@ static void set_environment(const struct run *r, const char *token)
 {
 	const struct settings *s = r->client.settings;
 	const struct lock *lock = &r->client.session.lock;
-	char id[TOKEN_ID_LEN + 1], held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24],
-		names[REQUEST_KEY_MAX + 1];
+	char id[TOKEN_ID_LEN + 1], ttl[24], fence[24], keys[24];
+	/* One after the other. */
+	union {
+		char held[CLIENT_HELD_MAX], names[REQUEST_KEY_MAX + 1];
+	} text;
 
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
-	setenv("REDLOCK_KEY", settings_text(names, &s->names), 1);
+	setenv("REDLOCK_KEY", settings_text(text.names, &s->names), 1);
 	snprintf(keys, sizeof(keys), "%d", s->keys.count);
 	setenv("REDLOCK_KEYS", keys, 1);
 	setenv("REDLOCK_TOKEN", token, 1);
@@ -96,7 +100,7 @@ static void set_environment(const struct run *r, const char *token)
 	set_number("REDLOCK_LIMIT", s->limit);
 	set_number("REDLOCK_SLOT", client_slot(&r->client));
 	snprintf(id, sizeof(id), "%.*s", r->is_nested ? 0 : TOKEN_ID_LEN, token);
-	setenv("REDLOCK_HELD", client_held(held, &r->client, id), 1);
+	setenv("REDLOCK_HELD", client_held(text.held, &r->client, id), 1);
 	setup_command(s);
 }
 
@@ -168,7 +172,7 @@ static int acquire(struct run *r)
 
 static const struct log_event lost = {.name = "lost", .status = STATUS_LOST};
 
-static void log_loss(struct run *r, const char *words)
+SELDOM static void log_loss(struct run *r, const char *words)
 {
 	if (r->has_logged_loss)
 		return;
@@ -211,7 +215,7 @@ static void read_extender(struct run *r)
 
 /* Starts the extender. A thread that cannot be created now may be created a moment later: retries
  * until the deadline. */
-static void start_extender(struct run *r)
+SELDOM static void start_extender(struct run *r)
 {
 	struct err e;
 
@@ -228,7 +232,7 @@ static void start_extender(struct run *r)
 
 /* Continues after SIGCONT: the command may have been stopped, too. Extends first, since only the
  * reply tells whether the command may continue. */
-static void resume(struct run *r)
+SELDOM static void resume(struct run *r)
 {
 	if (r->is_nested) {
 		supervisor_resume(&r->watch.supervisor);
@@ -310,7 +314,7 @@ static int too_slow(struct run *r)
 	return STATUS_NO_QUORUM;
 }
 
-static int not_started(struct run *r)
+SELDOM static int not_started(struct run *r)
 {
 	int status;
 
@@ -325,19 +329,11 @@ static int not_started(struct run *r)
 	return status;
 }
 
-/* Finds and reports a loss of the lock before the command ended. Must precede the release, which
- * clears the reason. */
-static void log_lost_lock(struct run *r)
+SELDOM static void log_end_of_lock(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
 	char text[REPORT_MAX];
 
-	/* If the lock ended first, the status is never the command's own, even if the loss was not
-	 * reported. */
-	r->lost |= lock->loss != LOSS_NONE || r->watch.end.cause == CAUSE_LOST ||
-		   r->watch.end.ended_at >= lock->tenure.valid_until;
-	if (!r->lost)
-		return;
 	if (!r->has_logged_loss && lock->loss != LOSS_NONE)
 		log_event(LOG_ERRORS, &lost, "%s",
 			report_loss(
@@ -346,6 +342,20 @@ static void log_lost_lock(struct run *r)
 		log_event(LOG_ERRORS, &lost, "%s",
 			report_stood_still(text, lock, &r->client.settings->keys));
 	client_hint_loss(&r->client);
+}
+
+/* Finds and reports a loss of the lock before the command ended. Must precede the release, which
+ * clears the reason. */
+static void log_lost_lock(struct run *r)
+{
+	const struct lock *lock = &r->client.session.lock;
+
+	/* If the lock ended first, the status is never the command's own, even if the loss was not
+	 * reported. */
+	r->lost |= lock->loss != LOSS_NONE || r->watch.end.cause == CAUSE_LOST ||
+		   r->watch.end.ended_at >= lock->tenure.valid_until;
+	if (r->lost)
+		log_end_of_lock(r);
 }
 
 static void log_kill(struct run *r)
@@ -420,7 +430,7 @@ static bool is_done(const struct run *r)
 
 /* The release stores the record on the granting nodes that lack it, so that it outlives a restart
  * of one node after the other. */
-static int already_done(struct run *r)
+SELDOM static int already_done(struct run *r)
 {
 	const struct settings *s = r->client.settings;
 	const struct last_run *last = &r->client.session.lock.last_run;
@@ -494,13 +504,21 @@ static void check_record(struct run *r)
 	client_hint_remedy(&r->client, LOG_ERRORS);
 }
 
+SELDOM static void log_duplicate(const struct run *r)
+{
+	char text[REPORT_MAX];
+
+	log_say(LOG_NORMAL, "%s",
+		report_duplicate(
+			text, &r->client.session.lock.tally, &r->client.settings->nodes));
+}
+
 /* Runs the command with the lock held. Returns an exit status, or -1: r->watch.end has the
  * command's own. */
 static int run_command(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
 	usec started = clock_now(), held;
-	char text[REPORT_MAX];
 	struct err e;
 	int status;
 
@@ -536,8 +554,7 @@ static int run_command(struct run *r)
 		log_lost_lock(r);
 	log_kill(r);
 	if (lock->tally.duplicate[0] >= 0)
-		log_say(LOG_NORMAL, "%s",
-			report_duplicate(text, &lock->tally, &r->client.settings->nodes));
+		log_duplicate(r);
 	status = outcome(r);
 	held = r->summary.held = clock_now() - started;
 	prepare_record(r, status, started);
@@ -549,7 +566,7 @@ static int run_command(struct run *r)
 }
 
 /* Runs the command under the lock of the enclosing run, which supervises this process as well. */
-static int run_nested(struct run *r)
+SELDOM static int run_nested(struct run *r)
 {
 	char token[REPLY_TEXT_MAX];
 	const struct reply *holder;
@@ -574,7 +591,7 @@ static int run_nested(struct run *r)
 }
 
 /* Handles the end of the wait without the lock. */
-static int not_acquired(struct run *r)
+SELDOM static int not_acquired(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
 	const struct reply *holder;
@@ -629,12 +646,24 @@ static int open_all(struct run *r, const struct settings *s)
 	return status_of(e.kind);
 }
 
-/* Returns an exit status, or -1: r->watch.end has the command's own, or r->die_of is set. */
-static int acquire_and_run(struct run *r)
+SELDOM static void log_acquired(const struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
 	const struct settings *s = r->client.settings;
 	char text[DURATION_TEXT_MAX], missing[REPORT_MAX];
+
+	log_event(LOG_DECISIONS, &(struct log_event){.name = "acquired"},
+		"acquired %s on %d of %d nodes after %s, valid for %s%s", r->client.name,
+		tally_count(&lock->tally, VOTE_YES), s->nodes.count,
+		duration_format((char[DURATION_TEXT_MAX]){0}, r->summary.waited),
+		duration_format(text, lock->tenure.valid_until - clock_now()),
+		report_missing(missing, &lock->tally, &s->nodes));
+}
+
+/* Returns an exit status, or -1: r->watch.end has the command's own, or r->die_of is set. */
+static int acquire_and_run(struct run *r)
+{
+	const struct lock *lock = &r->client.session.lock;
 
 	r->die_of = acquire(r);
 	r->summary.waited = clock_now() - r->client.began;
@@ -646,12 +675,8 @@ static int acquire_and_run(struct run *r)
 	}
 	if (lock_state(lock) != LOCK_HELD)
 		return not_acquired(r);
-	log_event(LOG_DECISIONS, &(struct log_event){.name = "acquired"},
-		"acquired %s on %d of %d nodes after %s, valid for %s%s", r->client.name,
-		tally_count(&lock->tally, VOTE_YES), s->nodes.count,
-		duration_format((char[DURATION_TEXT_MAX]){0}, r->summary.waited),
-		duration_format(text, lock->tenure.valid_until - clock_now()),
-		report_missing(missing, &lock->tally, &s->nodes));
+	if (log_level() >= LOG_DECISIONS)
+		log_acquired(r);
 	return run_command(r);
 }
 

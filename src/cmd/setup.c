@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/frame.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -28,24 +29,27 @@
 
 static struct config_file config;
 static char text[CONFIG_TEXT_MAX + 1]; /* of the configuration file */
-static char path[PATH_MAX]; /* of the configuration file */
+static char path_storage[PATH_MAX];
+static const char *path; /* of the configuration file */
 static char password[NODE_SECRET_MAX], password_path[PATH_MAX];
 static bool is_read_once; /* the configuration file is a pipe */
 static const char *open_to_others[2]; /* files with passwords that other users can read */
 
-/* Commands and background processes may run in another folder. */
-static bool make_absolute(char dst[PATH_MAX], const char *name)
+/* Commands and background processes may run in another folder: returns the absolute name, which is
+ * `name` itself or in `storage`; NULL: it is too long. */
+static const char *make_absolute(char storage[PATH_MAX], const char *name)
 {
-	size_t used = 0;
+	size_t used;
 
-	dst[0] = '\0';
-	if (name[0] != '/' && !getcwd(dst, PATH_MAX))
-		return false;
-	used = strlen(dst);
+	if (name[0] == '/')
+		return strlen(name) + 2 > PATH_MAX ? NULL : name;
+	if (!getcwd(storage, PATH_MAX))
+		return NULL;
+	used = strlen(storage);
 	if (used + strlen(name) + 2 > PATH_MAX)
-		return false;
-	text_append(dst, PATH_MAX, &used, "%s%s", name[0] == '/' ? "" : "/", name);
-	return true;
+		return NULL;
+	text_append(storage, PATH_MAX, &used, "/%s", name);
+	return storage;
 }
 
 /* ---- the configuration ---- */
@@ -126,16 +130,16 @@ static int find_file(struct settings *s, struct err *e)
 	const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	int found = 0;
 
-	path[0] = '\0';
+	path = path_storage;
 	if (folder && folder[0] == '/')
-		snprintf(path, sizeof(path), "%s/redlock/config", folder);
+		snprintf(path_storage, PATH_MAX, "%s/redlock/config", folder);
 	else if (home && home[0] == '/')
-		snprintf(path, sizeof(path), "%s/.config/redlock/config", home);
+		snprintf(path_storage, PATH_MAX, "%s/.config/redlock/config", home);
 	if (path[0])
 		found = try_file(s, false, e);
 	if (found != 0)
 		return found;
-	snprintf(path, sizeof(path), SYSTEM_FILE);
+	path = SYSTEM_FILE;
 	return try_file(s, false, e);
 }
 
@@ -148,7 +152,7 @@ static int read_config(struct settings *s, struct err *e)
 		return err_set(e, ERR_CONFIG, "--config is empty: it must name a file");
 	if (!s->config)
 		found = find_file(s, e);
-	else if (make_absolute(path, s->config))
+	else if ((path = make_absolute(path_storage, s->config)))
 		found = try_file(s, true, e);
 	else
 		return err_set(e, ERR_CONFIG, "the configuration's path is too long");
@@ -247,8 +251,8 @@ static int read_password(struct settings *s, struct err *e)
 	s->password = password;
 	s->password_file = NULL;
 	/* A pipe can be read only once. */
-	if (S_ISREG(st.st_mode) && make_absolute(password_path, name))
-		s->password_file = password_path;
+	if (S_ISREG(st.st_mode))
+		s->password_file = make_absolute(password_path, name);
 	if (S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IRGRP)))
 		open_to_others[1] = name;
 	return 0;
@@ -278,7 +282,7 @@ int setup(struct settings *s, struct err *e)
 	return s->password_file && s->command != COMMAND_CONFIG ? read_password(s, e) : 0;
 }
 
-static void warn_of_variable(const struct idle_variable *v, const char *command)
+SELDOM static void warn_of_variable(const struct idle_variable *v, const char *command)
 {
 	char shown[4 * OPTION_ENV_MAX];
 
@@ -313,13 +317,11 @@ static void warn_of_blanks(const struct settings *s)
 }
 
 /* The time for which other clients wait after a crash, by mistake a thousand times as long. */
-static void warn_of_ttl(const struct settings *s)
+SELDOM static void warn_of_ttl(const struct settings *s)
 {
 	char length[DURATION_TEXT_MAX];
 	struct err e;
 
-	if (!s->bare_ttl)
-		return;
 	err_set(&e, ERR_USAGE, "--ttl %s is %s seconds (%s)", s->bare_ttl, s->bare_ttl,
 		duration_format(length, s->ttl));
 	(void)err_hint(&e,
@@ -336,7 +338,8 @@ void setup_warn(const struct settings *s)
 	int next = 0;
 
 	warn_of_blanks(s);
-	warn_of_ttl(s);
+	if (s->bare_ttl)
+		warn_of_ttl(s);
 	while (option_idle_variable(s->command, environ, &next, &v))
 		warn_of_variable(&v, command_name(s->command));
 	for (int i = 0; i < 2; i++) {
@@ -498,18 +501,24 @@ static void ask_for_guard(const struct settings *s, const struct tally *t, int u
 	query_close(&query);
 }
 
-void setup_warn_unguarded(const struct settings *s, const struct tally *t)
+SELDOM static void warn_unguarded(const struct settings *s, const struct tally *t)
 {
-	int unguarded[NODES_MAX], count = 0;
+	int unguarded[NODES_MAX];
 	char message[REPORT_MAX];
 
-	for (int i = 0; i < t->nodes; i++)
-		count += tally_is_unguarded(t, i);
-	if (count == 0 || log_level() < LOG_NORMAL)
-		return;
 	ask_for_guard(s, t, unguarded);
 	log_say(LOG_NORMAL, "%s", report_unguarded(message, t, &s->nodes, unguarded));
 	each_hint(s, t, NULL, unguarded, true, LOG_NORMAL);
+}
+
+void setup_warn_unguarded(const struct settings *s, const struct tally *t)
+{
+	int count = 0;
+
+	for (int i = 0; i < t->nodes; i++)
+		count += tally_is_unguarded(t, i);
+	if (count > 0 && log_level() >= LOG_NORMAL)
+		warn_unguarded(s, t);
 }
 
 void setup_hint_one(
@@ -532,19 +541,28 @@ static void export(const char *name, const char *value)
 }
 
 /* Makes the path absolute: the command may change its folder. A pipe can be read only once. */
-static void set_file(void (*set)(const char *, const char *), const char *name, const char *file)
+SELDOM static void set_path(
+	void (*set)(const char *, const char *), const char *name, const char *file)
 {
 	char absolute[PATH_MAX];
 	struct stat st;
-	bool is_pipe = file && stat(file, &st) == 0 && S_ISFIFO(st.st_mode);
+	bool is_pipe = stat(file, &st) == 0 && S_ISFIFO(st.st_mode);
 
-	set(name, file && !is_pipe && make_absolute(absolute, file) ? absolute : NULL);
+	set(name, is_pipe ? NULL : make_absolute(absolute, file));
+}
+
+static void set_file(void (*set)(const char *, const char *), const char *name, const char *file)
+{
+	if (file)
+		set_path(set, name, file);
+	else
+		set(name, NULL);
 }
 
 /* The settings that a redlock needs to find the same lock on the same nodes. NULL: no value. */
 static void set_all(const struct settings *s, void (*set)(const char *name, const char *value))
 {
-	char nodes[NODES_MAX * NODE_LABEL_MAX];
+	static char nodes[NODES_MAX * NODE_LABEL_MAX]; /* too large for the stack */
 
 	node_list_format(&s->nodes, nodes, sizeof(nodes));
 	set("REDLOCK_NODES", nodes);

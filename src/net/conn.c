@@ -1,6 +1,7 @@
 #include "net/conn.h"
 
 #include "base/alarm.h"
+#include "base/frame.h"
 #include "file/file.h"
 #include "net/tls.h"
 
@@ -18,10 +19,6 @@
 
 /* The largest reply that is read, whatever its header announces. Replies to redlock have about 400
  * bytes. */
-/* gcc's -fstack-clash-protection touches every page of a large frame: that of a caller must not
- * have the buffers of functions that it seldom calls. */
-#define NOT_INLINED __attribute__((noinline))
-
 #define REPLY_BYTES_MAX ((size_t)64 * 1024)
 
 /* The most bytes of messages that a node may send, of which each reply makes up for some. A waiter
@@ -309,11 +306,11 @@ static bool append_bytes(struct conn *c, const char *bytes, size_t len)
 }
 
 /* Returns the bytes of a command, which the caller frees; NULL: no memory. */
-static char *format(const struct request *r, size_t *len)
+static char *format(int argc, const char *const argv[], const size_t lens[], size_t *len)
 {
 	char *text;
-	const char **argv = (const char **)r->argv;
-	long long n = redisFormatCommandArgv(&text, r->argc, argv, r->len); /* int in hiredis 0 */
+	/* int in hiredis 0 */
+	long long n = redisFormatCommandArgv(&text, argc, (const char **)argv, lens);
 
 	*len = (size_t)n;
 	return n < 0 ? NULL : text;
@@ -323,7 +320,7 @@ static char *format(const struct request *r, size_t *len)
 static bool append(struct conn *c, const struct request *r)
 {
 	size_t len;
-	char *text = format(r, &len);
+	char *text = format(r->argc, r->argv, r->len, &len);
 	bool ok = text && append_bytes(c, text, len);
 
 	free(text);
@@ -357,7 +354,7 @@ static const char *current_password(const struct node *node, char read[NODE_SECR
 
 /* Messages can share a connection with replies only in RESP3. One push follows for each channel,
  * and before them HELLO's reply, once on a connection. */
-static bool append_hello(struct conn *c, int *replies)
+SELDOM static bool append_hello(struct conn *c, int *replies)
 {
 	struct request hello;
 
@@ -371,7 +368,7 @@ static bool append_hello(struct conn *c, int *replies)
 
 /* The server remembers the keys that the next command reads, and sends one message when one of them
  * changes (client-side caching, Redis 6). */
-static bool append_watch(struct conn *c, int *extra)
+SELDOM static bool append_watch(struct conn *c, int *extra)
 {
 	struct request tracking, caching;
 
@@ -384,14 +381,26 @@ static bool append_watch(struct conn *c, int *extra)
 	return append(c, &tracking) && append(c, &caching);
 }
 
+/* The bytes of OP_DELETE for that request, which the caller frees; NULL: no memory. */
+static char *format_deletion(const struct request *r, size_t *len)
+{
+	/* Not a whole request, which would be a large frame. */
+	const char *argv[REQUEST_WORDS_MAX];
+	size_t lens[REQUEST_WORDS_MAX];
+
+	return format(request_delete_words(argv, lens, r), argv, lens, len);
+}
+
 /* The key of a release by digest is deleted also if the server does not know the script: both
  * requests are read at once. */
-NOT_INLINED static bool append_deletion(struct conn *c, const struct request *release)
+static bool append_deletion(struct conn *c, const struct request *release)
 {
-	struct request r;
+	size_t len;
+	char *text = format_deletion(release, &len);
+	bool ok = text && append_bytes(c, text, len);
 
-	request_delete(&r, release);
-	return append(c, &r);
+	free(text);
+	return ok;
 }
 
 static bool peer_address(const struct conn *c, struct sockaddr_storage *address)
@@ -714,15 +723,6 @@ bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure)
 	return c->logins > 0 && c->held_from == SIZE_MAX && keys <= EARLY_KEYS_MAX;
 }
 
-NOT_INLINED static bool prepare_deletion(struct conn *c, const struct request *r)
-{
-	struct request deletion;
-
-	request_delete(&deletion, r);
-	c->deletion = format(&deletion, &c->deletion_len);
-	return c->deletion != NULL;
-}
-
 /* Before AUTH and SELECT are answered, an early request is sent, and later ones are held back. */
 static bool hold_back(struct conn *c, const struct request *r, size_t queued)
 {
@@ -732,7 +732,8 @@ static bool hold_back(struct conn *c, const struct request *r, size_t queued)
 		c->held_from = queued < c->held_from ? queued : c->held_from;
 		return true;
 	}
-	return prepare_deletion(c, r);
+	c->deletion = format_deletion(r, &c->deletion_len);
+	return c->deletion != NULL;
 }
 
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
@@ -848,7 +849,7 @@ static void take_bytes(struct conn *c, const char *buf, ssize_t n)
 }
 
 /* A whole record of TLS: poll(2) does not tell of bytes that remain in OpenSSL. */
-NOT_INLINED static void receive_by_tls(struct conn *c)
+OWN_FRAME static void receive_by_tls(struct conn *c)
 {
 	char buf[16 * 1024];
 	ssize_t n;
@@ -860,7 +861,7 @@ NOT_INLINED static void receive_by_tls(struct conn *c)
 }
 
 /* Most replies have less than 100 bytes, and each page of a buffer costs a page fault. */
-NOT_INLINED static void receive_plain(struct conn *c)
+OWN_FRAME static void receive_plain(struct conn *c)
 {
 	char buf[4 * 1024];
 	ssize_t n;

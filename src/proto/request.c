@@ -265,20 +265,32 @@ void request_script(
 		(void)join_words(r, parts_from);
 }
 
-void request_delete(struct request *r, const struct request *release)
+int request_delete_words(const char *argv[REQUEST_WORDS_MAX], size_t len[REQUEST_WORDS_MAX],
+	const struct request *release)
 {
-	int i = 2;
+	int i = 2, keys_end = 3 + release->keys;
 
-	begin(r, OP_DELETE);
-	r->keys = release->keys;
-	push(r, "EVAL");
-	push(r, script_of(OP_DELETE));
+	argv[0] = "EVAL";
+	len[0] = strlen(argv[0]);
+	argv[1] = script_of(OP_DELETE);
+	len[1] = strlen(argv[1]);
 	/* The number of keys, and the keys. */
-	for (; i < 3 + r->keys; i++)
-		push_bytes(r, release->argv[i], release->len[i]);
+	for (; i < keys_end; i++) {
+		argv[i] = release->argv[i];
+		len[i] = release->len[i];
+	}
 	/* A part of the token: the script deletes each key that has this part. */
 	assert(release->len[i] >= TOKEN_ID_LEN);
-	push_bytes(r, release->argv[i] + TOKEN_START_LEN, TOKEN_ID_LEN - TOKEN_START_LEN);
+	argv[i] = release->argv[i] + TOKEN_START_LEN;
+	len[i] = TOKEN_ID_LEN - TOKEN_START_LEN;
+	return i + 1;
+}
+
+void request_delete(struct request *r, const struct request *release)
+{
+	begin(r, OP_DELETE);
+	r->keys = release->keys;
+	r->argc = request_delete_words(r->argv, r->len, release);
 }
 
 const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int limit)

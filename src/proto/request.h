@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #define REQUEST_KEY_MAX 4096
+#define REQUEST_WORDS_MAX (KEYS_MAX + 16)
 
 /* The key with a node's mark of the restart guard. No known library's key format makes this name:
  * "redlock:node" would be the lock "node" of a library that writes "redlock:%s". */
@@ -36,8 +37,8 @@ struct request {
 	bool is_followed; /* the next request completes the packet */
 	bool watches; /* the keys that it reads are watched: PUSH_CHANGED */
 	int argc;
-	const char *argv[KEYS_MAX + 16];
-	size_t len[KEYS_MAX + 16];
+	const char *argv[REQUEST_WORDS_MAX];
+	size_t len[REQUEST_WORDS_MAX];
 	size_t used; /* of text */
 	char text[2 * (REQUEST_KEY_MAX + 64)];
 };
@@ -116,6 +117,10 @@ void request_script(struct request *r, enum op op, const struct lock_ref *lock,
 /* Of the same lock as `release`, an OP_HAND_OFF or OP_UNDO of a token of redlock's; its strings
  * must last as long. */
 void request_delete(struct request *r, const struct request *release);
+
+/* Its words alone. Returns their number. */
+int request_delete_words(const char *argv[REQUEST_WORDS_MAX], size_t len[REQUEST_WORDS_MAX],
+	const struct request *release);
 
 /* SUBSCRIBE to the two channels of the key's queue. */
 void request_subscribe(struct request *r, const char *key, int limit, const char *waiter);

@@ -83,9 +83,10 @@ static struct resp_item *next_item(const redisReadTask *task)
 	if (!nested)
 		begin(resp);
 	/* Replies to redlock never have more items. */
-	if (resp->count >= RESP_ITEMS_MAX)
+	if (resp->count >= RESP_ARRAY_MAX)
 		return NULL;
-	return &resp->item[resp->count++];
+	resp->count++;
+	return &resp->item[resp_last(resp)];
 }
 
 /* Cuts text that does not fit. */
@@ -152,7 +153,7 @@ static void *start_array(const redisReadTask *task, bool fits)
 #if HIREDIS_MAJOR >= 1
 static void *on_array(const redisReadTask *task, size_t elements)
 {
-	return start_array(task, elements <= RESP_ITEMS_MAX);
+	return start_array(task, elements <= RESP_ARRAY_MAX);
 }
 
 /* RESP3, too. */
@@ -170,7 +171,7 @@ static void *on_bool(const redisReadTask *task, int value)
 #else
 static void *on_array(const redisReadTask *task, int elements)
 {
-	return start_array(task, elements >= 0 && elements <= RESP_ITEMS_MAX);
+	return start_array(task, elements >= 0 && elements <= RESP_ARRAY_MAX);
 }
 #endif
 
@@ -527,18 +528,18 @@ static void connect_next(struct conn *c)
 
 	while (c->addresses_left > 0) {
 		int i = c->next_address % c->addresses->count;
-		const struct sockaddr *address = (const struct sockaddr *)&c->addresses->address[i];
+		const struct address *to = &c->addresses->address[i];
 
 		c->addresses_left--;
 		c->next_address = i + 1;
-		c->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		c->fd = socket(to->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		if (c->fd < 0) {
 			error = errno;
 			continue;
 		}
-		if (address->sa_family != AF_UNIX)
+		if (to->at.ss_family != AF_UNIX)
 			set_up(c->fd);
-		if (connect(c->fd, address, c->addresses->len[i]) == 0) {
+		if (connect(c->fd, (const struct sockaddr *)&to->at, to->len) == 0) {
 			connected(c);
 			return;
 		}
@@ -1299,5 +1300,4 @@ void conn_close(struct conn *c)
 			read_rest(c);
 	}
 	drop(c);
-	addresses_close(c->addresses);
 }

@@ -116,9 +116,9 @@ struct conn {
 	bool has_received; /* the node has sent something on this connection */
 	bool is_unexpected_kind; /* a reply was rejected because of its kind, not its length */
 	int pending_count;
-	struct pending pending[CONN_PENDING_MAX]; /* oldest first */
-	/* At the end, in this order: most of it is never touched. */
+	/* In this order: what is seldom touched stands together. */
 	struct resp resp;
+	struct pending pending[CONN_PENDING_MAX]; /* oldest first */
 	struct reply failure; /* DOWN: the reason */
 };
 

@@ -185,6 +185,8 @@ void pool_close(struct pool *p)
 	close(p->alarm);
 	for (int i = 0; i < p->count; i++)
 		conn_close(&p->conn[i]);
-	for (int i = 0; i < p->count; i++)
+	for (int i = 0; i < p->count; i++) {
 		others_free(p->others[i]);
+		addresses_free(&p->addresses[i]);
+	}
 }

@@ -113,39 +113,60 @@ static struct lookup *lookup_start(const struct node *node)
 }
 
 /* Before `b`, of the same family? */
-static bool is_lower(const struct addrinfo *a, const struct sockaddr_storage *b)
+static bool is_lower(const struct addrinfo *a, const struct address *b)
 {
-	const struct sockaddr_in *a4 = (const void *)a->ai_addr, *b4 = (const void *)b;
-	const struct sockaddr_in6 *a6 = (const void *)a->ai_addr, *b6 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a->ai_addr, *b4 = (const void *)&b->at;
+	const struct sockaddr_in6 *a6 = (const void *)a->ai_addr, *b6 = (const void *)&b->at;
 
-	if (a->ai_family != b->ss_family)
+	if (a->ai_family != b->at.ss_family)
 		return false;
 	return a->ai_family == AF_INET
 		       ? memcmp(&a4->sin_addr, &b4->sin_addr, sizeof(a4->sin_addr)) < 0
 		       : memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) < 0;
 }
 
+/* Makes room for so many addresses in place of those before. */
+static bool make_room(struct addresses *out, int count)
+{
+	struct address *grown = realloc(out->address, (size_t)count * sizeof(*grown));
+
+	if (!grown) {
+		snprintf(out->why, sizeof(out->why), "%s", strerror(ENOMEM));
+		return false;
+	}
+	out->address = grown;
+	out->count = 0;
+	return true;
+}
+
 /* Name servers rotate the addresses of a name. The addresses of a family get an order that is the
  * same for all clients: if two of them are masters, all clients ask the same one. */
 static void take(struct addresses *out, const struct addrinfo *info)
 {
-	for (; info && out->count < ADDRESSES_MAX; info = info->ai_next) {
+	int count = 0;
+
+	for (const struct addrinfo *next = info; next; next = next->ai_next)
+		count++;
+	if (!make_room(out, count < ADDRESSES_MAX ? count : ADDRESSES_MAX))
+		return;
+	for (; out->count < count && out->count < ADDRESSES_MAX; info = info->ai_next) {
 		int i = out->count++;
 
-		for (; i > 0 && is_lower(info, &out->address[i - 1]); i--) {
+		for (; i > 0 && is_lower(info, &out->address[i - 1]); i--)
 			out->address[i] = out->address[i - 1];
-			out->len[i] = out->len[i - 1];
-		}
-		memcpy(&out->address[i], info->ai_addr, info->ai_addrlen);
-		out->len[i] = info->ai_addrlen;
+		memcpy(&out->address[i].at, info->ai_addr, info->ai_addrlen);
+		out->address[i].len = info->ai_addrlen;
 	}
 }
 
 static void take_unix(struct addresses *out, const char *path)
 {
-	struct sockaddr_un *un = (struct sockaddr_un *)&out->address[0];
+	struct sockaddr_un *un;
 	struct stat file;
 
+	if (!make_room(out, 1))
+		return;
+	un = (struct sockaddr_un *)&out->address[0].at;
 	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
 	snprintf(un->sun_path, sizeof(un->sun_path), "%s", path);
@@ -153,7 +174,7 @@ static void take_unix(struct addresses *out, const char *path)
 		out->device = file.st_dev;
 		out->inode = file.st_ino;
 	}
-	out->len[0] = (socklen_t)sizeof(*un);
+	out->address[0].len = (socklen_t)sizeof(*un);
 	out->count = 1;
 }
 
@@ -188,7 +209,6 @@ void addresses_take(struct addresses *a)
 	if (!l || atomic_load(&l->state) != LOOKUP_DONE)
 		return;
 	if (l->info) {
-		a->count = 0;
 		take(a, l->info);
 		a->answers++;
 	} else {
@@ -206,7 +226,8 @@ static bool lost_its_thread(const struct lookup *l)
 	return l && l->process != getpid();
 }
 
-void addresses_close(struct addresses *a)
+/* Abandons the lookup. */
+static void abandon(struct addresses *a)
 {
 	struct lookup *l = a->lookup;
 
@@ -217,20 +238,27 @@ void addresses_close(struct addresses *a)
 		lookup_free(l);
 }
 
+void addresses_free(struct addresses *a)
+{
+	abandon(a);
+	free(a->address);
+	a->address = NULL;
+}
+
 void addresses_renew(struct addresses *a, const struct node *node)
 {
 	usec age;
 
 	addresses_take(a);
 	if (lost_its_thread(a->lookup)) {
-		addresses_close(a);
+		abandon(a);
 		start(a, node);
 	}
 	age = clock_now() - a->asked_at;
 	if (!a->is_name || (age < AGAIN_AFTER && !a->is_stale))
 		return;
 	if (a->lookup && age >= FORGET_AFTER)
-		addresses_close(a);
+		abandon(a);
 	if (!a->lookup) {
 		start(a, node);
 		a->is_stale = false;
@@ -283,6 +311,7 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 		const struct node *node = &list->node[i];
 
 		out[i].count = 0;
+		out[i].address = NULL;
 		out[i].inode = 0;
 		out[i].lookup = NULL;
 		out[i].asked_at = 0;
@@ -331,7 +360,7 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 bool addresses_have(const struct addresses *a, const struct sockaddr_storage *address)
 {
 	for (int i = 0; i < a->count; i++)
-		if (same_address(&a->address[i], address))
+		if (same_address(&a->address[i].at, address))
 			return true;
 	return false;
 }
@@ -341,7 +370,7 @@ bool addresses_are_several(const struct addresses *a)
 	int count[] = {0, 0};
 
 	for (int i = 0; i < a->count; i++)
-		count[a->address[i].ss_family == AF_INET6]++;
+		count[a->address[i].at.ss_family == AF_INET6]++;
 	return count[0] > 1 || count[1] > 1;
 }
 
@@ -351,7 +380,7 @@ bool addresses_overlap(const struct addresses *a, const struct addresses *b)
 		return true;
 	for (int i = 0; i < a->count; i++)
 		for (int j = 0; j < b->count; j++)
-			if (same_address(&a->address[i], &b->address[j]))
+			if (same_address(&a->address[i].at, &b->address[j].at))
 				return true;
 	return false;
 }

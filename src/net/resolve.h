@@ -4,7 +4,7 @@
  * resolve_nodes() resolves all names at the start. Before each connect, and with each request that
  * may bring a vote, call addresses_renew(). While addresses_due() is ahead, the answer may still
  * come: wait until the descriptor of addresses_wait() is readable, and call addresses_renew()
- * again. addresses_close() ends a lookup.
+ * again. addresses_free() ends all.
  *
  * A name may lead to another server after a while: its node moves. The last answer counts. A lookup
  * that fails, or has no answer in time, changes nothing.
@@ -33,8 +33,14 @@
 
 struct lookup; /* a lookup that has not finished */
 
+struct address {
+	socklen_t len;
+	struct sockaddr_storage at;
+};
+
 struct addresses {
-	int count; /* 0: `why` has the resolver's reason */
+	int count; /* 0: `why` has the reason */
+	struct address *address; /* allocated; NULL: none yet */
 	dev_t device; /* of the socket file, whatever its path; inode 0: unknown */
 	ino_t inode;
 	char why[RESOLVE_WHY_MAX];
@@ -47,9 +53,6 @@ struct addresses {
 	struct lookup *lookup; /* NULL: no lookup is running */
 	usec asked_at; /* the start of the last lookup */
 	usec timeout; /* the node time-out */
-
-	socklen_t len[ADDRESSES_MAX];
-	struct sockaddr_storage address[ADDRESSES_MAX]; /* at the end: most are never touched */
 };
 
 /* Call it first: in a static program, only the resolver that is linked in looks names up. */
@@ -85,8 +88,8 @@ bool addresses_have(const struct addresses *a, const struct sockaddr_storage *ad
 /* Are there several addresses of one family? They may be those of several servers. */
 bool addresses_are_several(const struct addresses *a);
 
-/* Abandons the lookup. */
-void addresses_close(struct addresses *a);
+/* Abandons the lookup and frees the addresses. */
+void addresses_free(struct addresses *a);
 
 /* Do both name one server, that is, share an address or a socket file? */
 bool addresses_overlap(const struct addresses *a, const struct addresses *b);

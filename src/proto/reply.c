@@ -140,7 +140,7 @@ static void copy_text(struct reply *a, const char *text, size_t len)
 /* OP_COMMAND: every reply is valid. */
 static struct reply read_any(const struct resp *resp)
 {
-	const struct resp_item *last = &resp->item[resp->count > 0 ? resp->count - 1 : 0];
+	const struct resp_item *last = &resp->item[resp->count > 0 ? resp_last(resp) : 0];
 	struct reply a = {.vote = VOTE_YES};
 
 	if (resp->count > 0 && last->type == RESP_INTEGER)

@@ -49,8 +49,10 @@ enum resp_type {
 	RESP_ERROR,
 };
 
-/* Of an array. */
-#define RESP_ITEMS_MAX 26
+/* The longest array. */
+#define RESP_ARRAY_MAX 26
+/* So many items of an array are kept: the first ones, and its last one. */
+#define RESP_ITEMS_MAX 3
 /* A script's reply: a text of REPLY_TEXT_MAX after its numbers and items. */
 #define RESP_TEXT_MAX (REPLY_TEXT_MAX + 300)
 
@@ -63,7 +65,7 @@ struct resp_item {
 
 struct resp {
 	int is_array;
-	int count; /* items; 1 unless it is an array */
+	int count; /* items, with those that are not kept; 1 unless it is an array */
 	/* The caller's buffer for PAGE_ENTRIES at full length; or, with is_whole, for the text of
 	 * the whole reply, with a line feed after each item of an array. NULL: none. */
 	char *page;
@@ -71,6 +73,12 @@ struct resp {
 	bool is_whole;
 	struct resp_item item[RESP_ITEMS_MAX];
 };
+
+/* The index in `item` of the last of `count` items, from 1 on. */
+static inline int resp_last(const struct resp *resp)
+{
+	return (resp->count < RESP_ITEMS_MAX ? resp->count : RESP_ITEMS_MAX) - 1;
+}
 
 /* A page of OP_SCAN is a sequence of entries, each with a line of numbers before it. */
 #define PAGE_MAX ((size_t)60 * 1024)

@@ -275,17 +275,18 @@ static void show_real(struct text *t, const redisReply *r)
 		show_real_item(t, r);
 		return;
 	}
-	text_append(t->text, sizeof(t->text), &t->used, "array");
-	for (size_t i = 0; i < r->elements && i < RESP_ITEMS_MAX; i++)
-		show_real_item(t, r->element[i]);
+	text_append(t->text, sizeof(t->text), &t->used, "array of %d", (int)r->elements);
+	for (size_t i = 0; i < r->elements; i++)
+		if (i < RESP_ITEMS_MAX - 1 || i + 1 == r->elements)
+			show_real_item(t, r->element[i]);
 }
 
 static void show_model(struct text *t, const struct resp *r)
 {
 	t->used = 0;
 	if (r->is_array)
-		text_append(t->text, sizeof(t->text), &t->used, "array");
-	for (int i = 0; i < r->count; i++)
+		text_append(t->text, sizeof(t->text), &t->used, "array of %d", r->count);
+	for (int i = 0; i < r->count && i < RESP_ITEMS_MAX; i++)
 		show_item(t, r->item[i].type, r->item[i].integer, r->item[i].text);
 }
 

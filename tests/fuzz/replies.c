@@ -141,6 +141,7 @@ struct heard {
 
 static int listener = -1;
 static struct addresses server;
+static struct address address;
 
 /* No file: an abstract name, which the kernel chooses. */
 static void listen_somewhere(void)
@@ -153,9 +154,10 @@ static void listen_somewhere(void)
 	FUZZ_CHECK(bind(listener, (struct sockaddr *)&un, sizeof(sa_family_t)) == 0);
 	FUZZ_CHECK(listen(listener, 10) == 0);
 	server.count = 1;
-	server.len[0] = sizeof(server.address[0]);
+	server.address = &address;
+	address.len = sizeof(address.at);
 	FUZZ_CHECK(
-		getsockname(listener, (struct sockaddr *)&server.address[0], &server.len[0]) == 0);
+		getsockname(listener, (struct sockaddr *)&address.at, &address.len) == 0);
 }
 
 /* Counts the messages, and adds up what they say. */

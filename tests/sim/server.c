@@ -962,11 +962,12 @@ static void read_reply(struct resp *resp)
 	if (read_field(resp, "err", RESP_ERROR) || read_field(resp, "ok", RESP_STATUS))
 		return;
 	resp->is_array = 1;
-	for (resp->count = 0; resp->count < RESP_ITEMS_MAX; resp->count++) {
+	for (resp->count = 0; resp->count < RESP_ARRAY_MAX;) {
 		lua_rawgeti(lua, -1, resp->count + 1);
 		if (lua_isnil(lua, -1))
 			break;
-		read_item(&resp->item[resp->count]);
+		resp->count++;
+		read_item(&resp->item[resp_last(resp)]);
 	}
 }
 

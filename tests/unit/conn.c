@@ -17,6 +17,7 @@
 struct talk {
 	struct node node;
 	struct addresses addresses;
+	struct address address;
 	struct conn conn;
 	int peer;
 };
@@ -32,9 +33,9 @@ static void begin_talk(struct talk *t)
 	CHECK(bind(listener, (struct sockaddr *)&un, sizeof(sa_family_t)) == 0);
 	CHECK(listen(listener, 1) == 0);
 	t->addresses.count = 1;
-	t->addresses.len[0] = sizeof(t->addresses.address[0]);
-	CHECK(getsockname(listener, (struct sockaddr *)&t->addresses.address[0],
-		      &t->addresses.len[0]) == 0);
+	t->addresses.address = &t->address;
+	t->address.len = sizeof(t->address.at);
+	CHECK(getsockname(listener, (struct sockaddr *)&t->address.at, &t->address.len) == 0);
 	conn_init(&t->conn, &t->node, &t->addresses);
 	conn_open(&t->conn);
 	t->peer = accept(listener, NULL, NULL);

@@ -76,9 +76,6 @@ struct settings {
 	const char *key_format; /* turns a name into a key; NULL: the name is the key */
 	struct key_list keys; /* the Redis keys of the names, sorted by their bytes; empty until
 				 settings_finish() */
-	char names_storage[REQUEST_KEY_MAX + 1]; /* of names that came as one text */
-	char keys_storage[REQUEST_KEY_MAX + 1]; /* of keys that --key-format made, or that came as
-						   one text */
 	long limit; /* holders of a semaphore; 0: not given, 1: an ordinary lock */
 	long slot; /* slot of a semaphore's held lock; 0: not given */
 	const char *token;
@@ -106,7 +103,6 @@ struct settings {
 	usec node_wait; /* NEVER: not given */
 	long conflict_exit_code;
 	const char *owner; /* NULL: settings_owner() */
-	struct node_list nodes;
 	const char *username, *password; /* for nodes without one in the URL */
 	const char *password_file; /* NULL: none, or a file that cannot be read twice */
 	const char *config; /* NULL: the first of the usual places that exists */
@@ -134,6 +130,11 @@ struct settings {
 	long quiet;
 	long help;
 	long version;
+	/* At the end: most of it is never touched. */
+	struct node_list nodes;
+	char names_storage[REQUEST_KEY_MAX + 1]; /* of names that came as one text */
+	char keys_storage[REQUEST_KEY_MAX + 1]; /* of keys that --key-format made, or that came as
+						   one text */
 };
 
 /* The source of the setting at that offset in struct settings. */

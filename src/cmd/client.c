@@ -422,7 +422,8 @@ int client_step(struct client *c)
 		&c->session, lock_is_pausing(lock) ? c->message_at : NEVER, c->wake_fd);
 
 	client_log_reply(c);
-	warn_of_files();
+	if (node_list_find_tls(&c->settings->nodes))
+		warn_of_files();
 	if (signalled && signals_next(&c->signals, &caught) && caught.is_fatal)
 		return caught.number;
 	if (lock->waiter.state == WAITER_POLLS && !c->has_warned_not_queued)

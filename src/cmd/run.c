@@ -113,6 +113,7 @@ static int prepare_supervisor(struct run *r, const char *token, struct err *e)
 	};
 
 	set_environment(r, token);
+	session_hide(&r->client.session);
 	return supervisor_prepare(&r->watch.supervisor, r->argv, &r->client.signals, &policy, e);
 }
 

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static const char *token_for(struct session *s, const struct action *a)
 {
@@ -213,6 +215,15 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 			if (addresses_overlap(&s->pool.addresses[i], &s->pool.addresses[j]))
 				return err_same_server(&nodes->node[j], &nodes->node[i], e);
 	return 0;
+}
+
+void session_hide(struct session *s)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = ((uintptr_t)s + page - 1) / page * page, to = (uintptr_t)(s + 1) / page * page;
+
+	if (from < to)
+		(void)madvise((void *)from, to - from, MADV_DONTFORK);
 }
 
 /* splitmix64 (Steele, Lea, Flood 2014): delays must be spread, not secret. */

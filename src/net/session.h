@@ -54,6 +54,10 @@ struct session {
 int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,
 	const struct key_list *keys, const char *owner, struct err *e);
 
+/* Processes that are forked from now on do not get the session, only parts of its first and last
+ * page: a page that this process writes later need not be copied for them. */
+void session_hide(struct session *s);
+
 /* Starts to acquire the lock. */
 void session_start(struct session *s);
 

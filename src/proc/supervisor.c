@@ -55,6 +55,7 @@ struct watch {
 	int fd, children, alarm;
 	struct deadline deadline;
 	struct supervisor_policy policy;
+	bool sees_tree; /* /proc shows the processes of this namespace */
 	bool main_is_dead; /* the supervisor acts alone */
 	bool lost; /* redlock reported the loss; no later message revokes it */
 	usec detach_at;
@@ -457,7 +458,7 @@ static int prepare(struct watch *w)
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || signals_only_children(&w->children, &e) < 0 ||
 		(w->alarm = alarm_open(&e)) < 0)
 		return errno ? errno : EIO;
-	return tree_is_visible() ? 0 : ESRCH;
+	return w->sees_tree ? 0 : ESRCH;
 }
 
 /* Waits for the first message. Returns true if it is MAIN_START, false if redlock closes the
@@ -543,7 +544,12 @@ int supervisor_try(struct err *e)
 int supervisor_prepare(struct supervisor *s, char *const argv[], const struct signals *signals,
 	const struct supervisor_policy *policy, struct err *e)
 {
-	struct watch watch = {.policy = *policy, .term_at = NEVER};
+	struct watch watch = {
+		.policy = *policy,
+		.term_at = NEVER,
+		/* Here, and not in the new process, which would need more pages for it. */
+		.sees_tree = tree_is_visible(),
+	};
 	pid_t redlock = getpid();
 	int fds[2];
 

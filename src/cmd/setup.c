@@ -562,9 +562,14 @@ static void set_file(void (*set)(const char *, const char *), const char *name, 
 /* The settings that a redlock needs to find the same lock on the same nodes. NULL: no value. */
 static void set_all(const struct settings *s, void (*set)(const char *name, const char *value))
 {
-	static char nodes[NODES_MAX * NODE_LABEL_MAX]; /* too large for the stack */
+	size_t size = 1;
 
-	node_list_format(&s->nodes, nodes, sizeof(nodes));
+	for (int i = 0; i < s->nodes.count; i++)
+		size += strlen(s->nodes.node[i].label) + 1;
+
+	char nodes[size]; /* mostly far less than NODES_MAX * NODE_LABEL_MAX */
+
+	node_list_format(&s->nodes, nodes, size);
 	set("REDLOCK_NODES", nodes);
 	/* The path of the password file is no secret. A user name is of use only with a
 	 * password. */

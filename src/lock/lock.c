@@ -17,7 +17,7 @@ void lock_init(struct lock *lock, const struct policy *policy)
 	assert(policy->keys >= 1 && policy->keys <= KEYS_MAX);
 	assert(policy->limit <= LIMIT_MAX && (policy->keys == 1 || !policy_is_semaphore(policy)));
 	assert(policy->ttl > policy->drift + policy->safety_margin);
-	memset(lock, 0, sizeof(*lock));
+	memset(lock, 0, offsetof(struct lock, tally));
 	lock->policy = *policy;
 	tally_init(&lock->tally, policy->nodes);
 	lock->tenure.worst_margin = NEVER;

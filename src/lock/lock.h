@@ -141,7 +141,6 @@ struct lock {
 	struct patience patience;
 	usec wait_until; /* patience_until() */
 	struct stamp stamp; /* of the requests that are sent now */
-	struct tally tally; /* the votes of the current round */
 	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
 
 	struct attempt attempt;
@@ -154,6 +153,8 @@ struct lock {
 	struct waiter waiter;
 	struct wakeup wakeup;
 	struct peer peer[NODES_MAX];
+	struct tally tally; /* the votes of the current round. At the end: the ballots of nodes that
+			       are not configured are never touched */
 };
 
 void lock_init(struct lock *lock, const struct policy *policy);

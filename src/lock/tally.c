@@ -8,7 +8,11 @@
 void tally_init(struct tally *t, int nodes)
 {
 	assert(nodes >= 1 && nodes <= NODES_MAX);
-	*t = (struct tally){.nodes = nodes, .duplicate = {-1, -1}};
+	/* The other ballots are not used. */
+	memset(t->ballot, 0, (size_t)nodes * sizeof(t->ballot[0]));
+	t->nodes = nodes;
+	t->duplicate[0] = t->duplicate[1] = -1;
+	t->began = t->enough_at = 0;
 }
 
 void tally_begin(struct tally *t, usec now)

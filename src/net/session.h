@@ -26,7 +26,6 @@ struct record {
 };
 
 struct session {
-	struct lock lock; /* read only; session.c steps it */
 	const struct key_list *keys;
 	const char *held; /* ids of enclosing locks, separated by spaces; NULL: none */
 	char reservations[KEYS_MAX * TOKEN_ID_LEN + 1]; /* of all keys, one after the other */
@@ -34,11 +33,12 @@ struct session {
 	char token[TOKEN_MAX]; /* of the current attempt */
 	struct record record; /* that the hand-off stores */
 	usec began; /* the time of day at which that attempt began */
-	char sent_token[NODES_MAX][TOKEN_MAX]; /* the last token that each node was to store */
 	unsigned watched[NODES_MAX]; /* bit i: the node is to tell when key i changes, once */
 	usec wake_at;
 	uint64_t random;
 	struct event event; /* the last event, for messages */
+	struct lock lock; /* read only; session.c steps it */
+	char sent_token[NODES_MAX][TOKEN_MAX]; /* the last token that each node was to store */
 	/* Of the last step. Not on the stack: gcc's -fstack-clash-protection touches every page of
 	 * a large frame, in each process. */
 	struct update update;

@@ -1,5 +1,7 @@
 #include "proc/child.h"
 
+#include "base/frame.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -21,18 +23,23 @@ enum { PID_NAMES = sizeof(pid_names) / sizeof(pid_names[0]) };
 static char pid_variables[PID_NAMES][sizeof("WATCHDOG_PID=") + 12] = {
 	"LISTEN_PID=", "WATCHDOG_PID="};
 
-/* Puts those of pid_variables into the environment that name main. LISTEN_PIDFDID names main's
+/* Puts those of pid_variables into the environment that name main, and returns true if there are any. LISTEN_PIDFDID names main's
  * process a second time, by a number that no other process can have; without it, LISTEN_PID counts
  * alone. */
-static void redirect_pids(pid_t main_pid)
+OWN_FRAME static bool redirect_pids(pid_t main_pid)
 {
+	bool has_any = false;
+
 	for (int i = 0; i < PID_NAMES; i++) {
 		const char *pid = getenv(pid_names[i]);
 
-		if (pid && atoi(pid) == main_pid && putenv(pid_variables[i]) == 0 &&
-			strcmp(pid_names[i], "LISTEN_PID") == 0)
+		if (!pid || atoi(pid) != main_pid || putenv(pid_variables[i]) != 0)
+			continue;
+		has_any = true;
+		if (strcmp(pid_names[i], "LISTEN_PID") == 0)
 			(void)unsetenv("LISTEN_PIDFDID");
 	}
+	return has_any;
 }
 
 static void write_number(char to[12], int number)
@@ -79,7 +86,7 @@ static int exec_command(char *const argv[])
  * which the child changes only this stack frame, errno and pid_variables. If exec fails, the child
  * writes the errno to the pipe, because any exit status could be the command's own. */
 static void run_in_child(char *const argv[], const struct signals *signals,
-	const struct priority *priority, pid_t parent, int output, int failure_pipe)
+	const struct priority *priority, pid_t parent, bool has_pids, int output, int failure_pipe)
 {
 	int error;
 
@@ -90,7 +97,8 @@ static void run_in_child(char *const argv[], const struct signals *signals,
 	if (output >= 0 && (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0))
 		_exit(125);
 	priority_restore(priority);
-	write_pids(getpid());
+	if (has_pids)
+		write_pids(getpid());
 	signals_restore(signals);
 	error = exec_command(argv);
 	if (write(failure_pipe, &error, sizeof(error)) < 0)
@@ -101,6 +109,7 @@ static void run_in_child(char *const argv[], const struct signals *signals,
 int child_start(char *const argv[], const struct signals *signals, pid_t main_pid,
 	const struct priority *priority, int output, pid_t *pid)
 {
+	const bool has_pids = redirect_pids(main_pid);
 	pid_t parent = getpid();
 	int pipe_fds[2], error = 0;
 	ssize_t n;
@@ -108,12 +117,11 @@ int child_start(char *const argv[], const struct signals *signals, pid_t main_pi
 	*pid = -1;
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
 		return errno;
-	redirect_pids(main_pid);
 	/* vfork, because fork copies the page tables, which takes as long as a node takes to
 	 * reply. */
 	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)
 	if (*pid == 0)
-		run_in_child(argv, signals, priority, parent, output,
+		run_in_child(argv, signals, priority, parent, has_pids, output,
 			pipe_fds[1]); // NOLINT(clang-analyzer-unix.Vfork)
 	error = errno;
 	close(pipe_fds[1]);

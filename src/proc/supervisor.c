@@ -550,7 +550,7 @@ int supervisor_prepare(struct supervisor *s, char *const argv[], const struct si
 		/* Here, and not in the new process, which would need more pages for it. */
 		.sees_tree = tree_is_visible(),
 	};
-	pid_t redlock = getpid();
+	pid_t redlock = getpid(), pid;
 	int fds[2];
 
 	supervisor_close(s);
@@ -562,19 +562,19 @@ int supervisor_prepare(struct supervisor *s, char *const argv[], const struct si
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
 		return err_call(e, CANNOT_START, "socketpair");
-	s->pid = fork();
-	if (s->pid == 0) {
+	pid = fork();
+	if (pid == 0) {
 		close(fds[0]);
 		watch.fd = fds[1];
 		supervise(&watch, argv, signals, redlock);
 	}
 	close(fds[1]);
-	if (s->pid < 0) {
+	if (pid < 0) {
 		err_call(e, CANNOT_START, "fork");
 		close(fds[0]);
-		s->pid = 0;
 		return -1;
 	}
+	s->pid = pid;
 	s->fd = fds[0];
 	if (s->has_other_children)
 		s->born = tree_birth(s->pid);

@@ -65,6 +65,12 @@ endif
 ifeq ($(WITH_TLS),no)
 REDLOCK_CFLAGS += -DWITHOUT_TLS
 endif
+# Variables by size: the small ones share pages, which large ones would separate.
+SORTED = -Wl,--sort-section=alignment
+ifeq ($(shell $(CC) -Werror $(LDFLAGS) $(SORTED) -shared -o /dev/null -x c /dev/null 2> /dev/null && echo yes),yes)
+REDLOCK_CFLAGS += -fdata-sections
+REDLOCK_LDFLAGS += $(SORTED)
+endif
 Q = $(if $(V),,@)
 
 LAYERS = base lock proto cli report file net proc cmd

@@ -50,8 +50,7 @@ struct client {
 	/* At the end: most of it is never touched. */
 	char name[REPORT_MAX]; /* the lock's keys, for messages */
 	char outer[CLIENT_HELD_MAX]; /* the ids of the enclosing locks, from REDLOCK_HELD */
-	/* session_hide() is for whole pages. */
-	_Alignas(4096) struct session session;
+	struct session session;
 };
 
 /* Returns the name of the user; uid: storage for a user without a name. */

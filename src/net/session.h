@@ -26,6 +26,9 @@ struct record {
 };
 
 struct session {
+	/* The last token that each node was to store. First: session_hide() leaves the first page
+	 * to the other process, and this is written before it is made. */
+	char sent_token[NODES_MAX][TOKEN_MAX];
 	const struct key_list *keys;
 	const char *held; /* ids of enclosing locks, separated by spaces; NULL: none */
 	char reservations[KEYS_MAX * TOKEN_ID_LEN + 1]; /* of all keys, one after the other */
@@ -38,7 +41,6 @@ struct session {
 	uint64_t random;
 	struct event event; /* the last event, for messages */
 	struct lock lock; /* read only; session.c steps it */
-	char sent_token[NODES_MAX][TOKEN_MAX]; /* the last token that each node was to store */
 	/* Of the last step. Not on the stack: gcc's -fstack-clash-protection touches every page of
 	 * a large frame, in each process. */
 	struct update update;

@@ -20,7 +20,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -189,23 +188,6 @@ static int start(char *argv[], struct settings *settings)
 					  : run_without_options(row, argv, settings);
 }
 
-#ifndef __has_feature
-#define __has_feature(name) 0
-#endif
-
-/* Returns only if exit handlers have something to do: to flush stdout, or, with a sanitizer, to
- * look for leaks. They cost seven page faults. */
-static void leave(int status)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-	__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-	(void)status;
-#else
-	if (__fpending(stdout) == 0)
-		_exit(status);
-#endif
-}
-
 int main(int argc, char *argv[])
 {
 	static struct settings settings;
@@ -231,6 +213,6 @@ int main(int argc, char *argv[])
 			options_read_format(settings.command, argv[0] ? 1 : 0, argv, environ);
 	if (status != STATUS_OK && settings.format == FORMAT_ENV)
 		print_status_for_eval(status);
-	leave(status);
+	print_leave(status);
 	return status;
 }

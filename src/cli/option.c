@@ -1,7 +1,7 @@
 #include "cli/option.h"
 
-#include "base/frame.h"
 #include "base/duration.h"
+#include "base/frame.h"
 #include "base/mask.h"
 #include "base/signal_name.h"
 #include "base/suggest.h"

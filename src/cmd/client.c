@@ -63,8 +63,8 @@ SELDOM static bool is_within_slot(const struct settings *s)
 	const char *key = getenv("REDLOCK_KEY"), *held = getenv("REDLOCK_HELD");
 	char names[REQUEST_KEY_MAX + 1];
 
-	return key && strcmp(key, settings_text(names, &s->names)) == 0 &&
-	       getenv("REDLOCK_SLOT") && held && *held;
+	return key && strcmp(key, settings_text(names, &s->names)) == 0 && getenv("REDLOCK_SLOT") &&
+	       held && *held;
 }
 
 /* Each list of ids contains those of the runs around it. */
@@ -186,8 +186,8 @@ SELDOM static void alarm_outage(struct client *c)
 	char text[REPORT_MAX];
 
 	c->has_alarmed = true;
-	report_refusal(text, &c->session.lock, &c->settings->nodes, &c->settings->keys,
-		clock_now());
+	report_refusal(
+		text, &c->session.lock, &c->settings->nodes, &c->settings->keys, clock_now());
 	log_event(LOG_ERRORS, &(struct log_event){.name = "waiting"}, "waiting: %s", text);
 	if (!c->has_hinted_why)
 		explain(c, LOG_ERRORS);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -271,4 +272,19 @@ int print_finish(void)
 		return STATUS_OK;
 	log_say(LOG_ERRORS, "cannot write to stdout: %s", strerror(errno));
 	return STATUS_INTERNAL;
+}
+
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+
+void print_leave(int status)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+	__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+	(void)status;
+#else
+	if (__fpending(stdout) == 0)
+		_exit(status);
+#endif
 }

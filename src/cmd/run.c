@@ -510,8 +510,7 @@ SELDOM static void log_duplicate(const struct run *r)
 	char text[REPORT_MAX];
 
 	log_say(LOG_NORMAL, "%s",
-		report_duplicate(
-			text, &r->client.session.lock.tally, &r->client.settings->nodes));
+		report_duplicate(text, &r->client.session.lock.tally, &r->client.settings->nodes));
 }
 
 /* Runs the command with the lock held. Returns an exit status, or -1: r->watch.end has the

@@ -317,15 +317,21 @@ static char *format(int argc, const char *const argv[], const size_t lens[], siz
 	return n < 0 ? NULL : text;
 }
 
-/* Appends a command to the output buffer. */
-static bool append(struct conn *c, const struct request *r)
+/* Appends a formatted command to the output buffer, and frees it. */
+static bool append_formatted(struct conn *c, char *text, size_t len)
 {
-	size_t len;
-	char *text = format(r->argc, r->argv, r->len, &len);
 	bool ok = text && append_bytes(c, text, len);
 
 	free(text);
 	return ok;
+}
+
+static bool append(struct conn *c, const struct request *r)
+{
+	size_t len;
+	char *text = format(r->argc, r->argv, r->len, &len);
+
+	return append_formatted(c, text, len);
 }
 
 static bool append_login_command(
@@ -398,10 +404,8 @@ static bool append_deletion(struct conn *c, const struct request *release)
 {
 	size_t len;
 	char *text = format_deletion(release, &len);
-	bool ok = text && append_bytes(c, text, len);
 
-	free(text);
-	return ok;
+	return append_formatted(c, text, len);
 }
 
 static bool peer_address(const struct conn *c, struct sockaddr_storage *address)
@@ -864,7 +868,7 @@ OWN_FRAME static void receive_by_tls(struct conn *c)
 /* Most replies have less than 100 bytes, and each page of a buffer costs a page fault. */
 OWN_FRAME static void receive_plain(struct conn *c)
 {
-	char buf[4 * 1024];
+	char buf[2 * 1024];
 	ssize_t n;
 
 	do

@@ -220,7 +220,8 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 void session_hide(struct session *s)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t from = ((uintptr_t)s + page - 1) / page * page, to = (uintptr_t)(s + 1) / page * page;
+	uintptr_t from = ((uintptr_t)s + page - 1) / page * page,
+		  to = (uintptr_t)(s + 1) / page * page;
 
 	if (from < to)
 		(void)madvise((void *)from, to - from, MADV_DONTFORK);

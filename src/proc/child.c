@@ -23,9 +23,9 @@ enum { PID_NAMES = sizeof(pid_names) / sizeof(pid_names[0]) };
 static char pid_variables[PID_NAMES][sizeof("WATCHDOG_PID=") + 12] = {
 	"LISTEN_PID=", "WATCHDOG_PID="};
 
-/* Puts those of pid_variables into the environment that name main, and returns true if there are any. LISTEN_PIDFDID names main's
- * process a second time, by a number that no other process can have; without it, LISTEN_PID counts
- * alone. */
+/* Puts those of pid_variables into the environment that name main, and returns true if there are
+ * any. LISTEN_PIDFDID names main's process a second time, by a number that no other process can
+ * have; without it, LISTEN_PID counts alone. */
 OWN_FRAME static bool redirect_pids(pid_t main_pid)
 {
 	bool has_any = false;

@@ -10,14 +10,15 @@
 static const int not_ours[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGSTOP,
 	SIGKILL, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG};
 
-/* SIGXFSZ as redlock found it. */
-static struct sigaction old_limit;
+/* The action of SIGXFSZ as redlock found it. */
+static void (*old_limit)(int);
 
 void signals_ignore_limit(void)
 {
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
 
-	sigaction(SIGXFSZ, &ignore, &old_limit);
+	if (sigaction(SIGXFSZ, &ignore, &old) == 0)
+		old_limit = old.sa_handler;
 }
 
 int signals_open(struct signals *s, struct err *e)
@@ -59,7 +60,7 @@ static bool is_ignored(int number)
 	if (number == SIGPIPE)
 		return false;
 	if (number == SIGXFSZ)
-		return old_limit.sa_handler == SIG_IGN;
+		return old_limit == SIG_IGN;
 	return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
@@ -161,7 +162,7 @@ void signals_stop_with(pid_t command)
 void signals_restore(const struct signals *s)
 {
 	sigaction(SIGCHLD, &s->old_child, NULL);
-	sigaction(SIGXFSZ, &old_limit, NULL);
+	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = old_limit}, NULL);
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 }
 

@@ -1027,7 +1027,7 @@ own_signals() {
 @test "a run has at most 120 system calls of its own, and touches few pages" {
 	needs ptrace
 	# a program that watches itself needs more
-	local calls_max=120 pages_max=190
+	local calls_max=120 pages_max=145
 	if grep -qE '__[at]san_init' "$REDLOCK_BUILD/redlock"; then calls_max=100000 pages_max=1000000; fi
 	# A first run tells the nodes the scripts, and one that takes 10 ms makes the probe.
 	makes_few_calls() {

@@ -156,8 +156,7 @@ static void listen_somewhere(void)
 	server.count = 1;
 	server.address = &address;
 	address.len = sizeof(address.at);
-	FUZZ_CHECK(
-		getsockname(listener, (struct sockaddr *)&address.at, &address.len) == 0);
+	FUZZ_CHECK(getsockname(listener, (struct sockaddr *)&address.at, &address.len) == 0);
 }
 
 /* Counts the messages, and adds up what they say. */

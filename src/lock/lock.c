@@ -219,7 +219,7 @@ static void take_reply(struct step *s, const struct event *ev)
 			peer_send_again(s, ev->node, ev->op, reply->reason == REASON_UNSURE);
 		return;
 	}
-	if (peer_queue_replied(s, ev))
+	if (peer_release_again(s, ev) || peer_queue_replied(s, ev))
 		return;
 	if (op_releases(ev->op)) {
 		release_vote(s, ev);

@@ -171,8 +171,8 @@ static void expect_release(struct step *s, struct peer *p, enum op op)
 }
 
 /* Requests that are sent often, and that nothing depends on before their reply is read; and the
- * releases with which OP_DELETE goes: the process may end before it learns that the node did not
- * know the script. OP_DELETE knows no readers, and no record. */
+ * releases that OP_DELETE can follow if the client ends before it learns that the node did not know
+ * the script. OP_DELETE knows no readers, and no record. */
 static bool goes_by_digest(const struct lock *lock, const struct peer *p, enum op op)
 {
 	return lock->policy.by_digest && !p->no_digests &&
@@ -225,7 +225,9 @@ static void send_release(struct step *s, int node, enum op op)
 	struct action *a = step_act(s, ACT_SEND, node);
 
 	a->op = op;
-	a->by_digest = goes_by_digest(s->lock, p, op);
+	/* Behind a request without a reply, the server reads OP_DELETE last, after two replies: if
+	 * the client has ended, the second one cannot be written any more. */
+	a->by_digest = !p->asked && goes_by_digest(s->lock, p, op);
 	if (p->pending) /* maybe of an earlier attempt, for another slot */
 		a->slot = p->slot;
 	if (!peer_in_flight(p)) {
@@ -259,10 +261,9 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 	struct peer *p = &s->lock->peer[ev->node];
 	bool is_unsure = reply_is_absent(ev->reply, REASON_UNSURE);
 
-	if (!p->asked || !reply_lacks_script(ev->reply) ||
+	if (!p->asked || op_releases(ev->op) || !reply_lacks_script(ev->reply) ||
 		(is_unsure ? p->was_resent : !p->by_digest))
 		return false;
-	assert(!op_releases(ev->op)); /* only requests about the queue are sent after a release */
 	/* A waiter asks again by itself: then whole. */
 	p->no_digests |= ev->reply->reason == REASON_NO_DIGESTS || ev->op == OP_JOIN;
 	p->asked = OP_NONE;
@@ -276,6 +277,19 @@ void peer_send_again(struct step *s, int node, enum op op, bool by_digest)
 	assert(!peer_in_flight(p));
 	p->was_resent = true;
 	send_request(s, node, op, by_digest && goes_by_digest(s->lock, p, op));
+}
+
+bool peer_release_again(struct step *s, const struct event *ev)
+{
+	struct peer *p = &s->lock->peer[ev->node];
+
+	if (!op_releases(ev->op) || !p->releasing || p->no_digests ||
+		!reply_lacks_script(ev->reply))
+		return false;
+	p->no_digests = true;
+	p->releasing = false;
+	send_release(s, ev->node, ev->op);
+	return true;
 }
 
 int peer_queue_node(const struct lock *lock, int key)
@@ -368,10 +382,6 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 
 	if (op_releases(ev->op)) {
 		release_replied(s, p, reply);
-		/* Its waiters are not woken yet. */
-		p->no_digests |= reply->lacks_script;
-		if (reply->lacks_script)
-			send_release(s, ev->node, ev->op);
 		return;
 	}
 	if (p->asked)

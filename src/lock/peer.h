@@ -5,6 +5,7 @@
  *	peer_open()       connects; EV_LINK_* lead to peer_link_event()
  *	peer_send()       a request needs peer_is_ready(); a release may follow it on the connection
  *	peer_lacks_script()  EV_REPLY: peer_send_again() may follow
+ *	peer_release_again()  EV_REPLY: the same for a release
  *	peer_queue()      a request about a queue may also follow a release
  *	peer_replied()    EV_REPLY: the reply to the oldest request on the connection
  *	peer_overdue()    EV_TIME: gives up connections and votes that take longer than the time-out
@@ -50,7 +51,7 @@ struct peer {
 	bool releasing;
 	bool by_digest; /* the request in flight names its script by the digest, */
 	bool watches, overrides; /* and has these flags of its action */
-	bool no_digests; /* the node refused EVALSHA on this connection */
+	bool no_digests; /* the node refused EVALSHA on this connection, or has forgotten scripts */
 	bool late; /* in flight for longer than the node time-out */
 	usec asked_at; /* when the request was sent; if it was sent again, that time */
 	bool was_resent; /* it was sent again (peer_send_again()) */
@@ -152,6 +153,10 @@ bool peer_lacks_script(struct step *s, const struct event *ev);
 
 /* Sends that request again, once; never after its release, which would be carried out before it. */
 void peer_send_again(struct step *s, int node, enum op op, bool by_digest);
+
+/* EV_REPLY: returns true if the node does not know the script of the release by its digest. Then
+ * the release has been sent again, whole: the reply to that one counts. */
+bool peer_release_again(struct step *s, const struct event *ev);
 
 /* The queue node of a key: the first node in policy.order that answers, as far as this attempt
  * tells; -1: none. */

@@ -127,8 +127,9 @@ void release_note_waiters(struct step *s, const struct event *ev)
 				(lock->awaited & ~(1u << key)) | (ev->reply->waiters & 1u << key);
 }
 
-/* A node that has forgotten the script of the release by digest has woken no waiter: it must answer
- * if waiters are known, or if another node has forgotten the scripts. */
+/* A node that has forgotten the script of the release by digest wakes no waiter, for conn_close()
+ * only deletes the key: the node must answer if waiters are known, or if another node has forgotten
+ * the scripts. */
 static bool must_wake_waiters(const struct lock *lock, int node)
 {
 	unsigned keys = lock->awaited;

@@ -113,8 +113,6 @@ struct reply {
 	bool is_shared; /* readers hold the key */
 	int key; /* FOREIGN: index of the key that another client has */
 	unsigned waiters; /* bit i: key i has waiters at this node */
-	bool lacks_script; /* HAND_OFF, UNDO by digest: the node did not know the script. The vote
-			      is that of OP_DELETE: the key is deleted, and no waiter is woken */
 	bool is_cut; /* SCAN: the page was too long */
 	bool is_unguarded; /* the node cannot tell whether it forgot keys */
 	bool is_partial; /* before the request, at least one of the keys was ours */

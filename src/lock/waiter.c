@@ -60,7 +60,8 @@ static void queue_is_refused(struct step *s, const struct event *ev)
 	pace_retry_in(s, pace_retry_delay(s));
 }
 
-/* The node did not know the script by its digest. */
+/* The node did not know the script by its digest; or not that of the release before the join, which
+ * has found the key of our own attempt. */
 static void join_again(struct lock *lock, int node)
 {
 	struct waiter *w = &lock->waiter;
@@ -279,7 +280,7 @@ bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)
 
 void waiter_replied(struct step *s, const struct event *ev)
 {
-	if (ev->op == OP_JOIN && reply_lacks_script(ev->reply))
+	if ((ev->op == OP_JOIN || op_releases(ev->op)) && reply_lacks_script(ev->reply))
 		join_again(s->lock, ev->node);
 	else if ((ev->op == OP_SUBSCRIBE || ev->op == OP_JOIN) && ev->reply->vote == VOTE_ABSENT)
 		queue_is_refused(s, ev);

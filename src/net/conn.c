@@ -256,7 +256,7 @@ static void drop(struct conn *c)
 	free(c->out);
 	c->out = NULL;
 	c->out_len = c->out_sent = 0;
-	c->blocked = c->is_half_read = false;
+	c->blocked = false;
 	c->has_resp3 = c->is_within_reply = c->is_refused = false;
 	c->pending_count = c->logins = 0;
 	c->held_from = SIZE_MAX;
@@ -386,26 +386,6 @@ SELDOM static bool append_watch(struct conn *c, int *extra)
 		(const char *const[]){"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP", NULL});
 	request_command(&caching, (const char *const[]){"CLIENT", "CACHING", "YES", NULL});
 	return append(c, &tracking) && append(c, &caching);
-}
-
-/* The bytes of OP_DELETE for that request, which the caller frees; NULL: no memory. */
-static char *format_deletion(const struct request *r, size_t *len)
-{
-	/* Not a whole request, which would be a large frame. */
-	const char *argv[REQUEST_WORDS_MAX];
-	size_t lens[REQUEST_WORDS_MAX];
-
-	return format(request_delete_words(argv, lens, r), argv, lens, len);
-}
-
-/* The key of a release by digest is deleted also if the server does not know the script: both
- * requests are read at once. */
-static bool append_deletion(struct conn *c, const struct request *release)
-{
-	size_t len;
-	char *text = format_deletion(release, &len);
-
-	return append_formatted(c, text, len);
 }
 
 static bool peer_address(const struct conn *c, struct sockaddr_storage *address)
@@ -706,14 +686,26 @@ static size_t pending_bytes(const struct conn *c)
 	return bytes;
 }
 
-/* Does the server read the earlier request without the end of the `sent` bytes that have just been
- * sent? It reads both at once if neither was read and both are short enough. `before` is unread()
- * before the send. The server may have read the earlier request during the send: then only the new
- * bytes are unread. If that cannot be found out, it counts as read. */
+/* Does the server read the earlier requests without the end of the `sent` bytes that have just been
+ * sent? It reads all at once if none was read and they are short enough. `before` is unread()
+ * before the send. The server may have read the earlier requests during the send: then only the new
+ * bytes are unread. If that cannot be found out, they count as read. */
 static bool is_half_read(const struct conn *c, int before, size_t sent)
 {
 	return before == 0 || c->blocked || pending_bytes(c) > SERVER_READ_BYTES ||
 	       unread(c->fd) - before < counted(c->out, sent);
+}
+
+/* Sends what is queued; the last request in it is pending. */
+static void send_queued(struct conn *c)
+{
+	bool is_at_work = c->pending_count > 1 && c->logins == 0 && is_local(c);
+	int before = is_at_work ? unread(c->fd) : 0;
+	size_t queued = c->out_sent > 0 ? 0 : c->out_len;
+	struct pending *last = &c->pending[c->pending_count - 1];
+
+	flush(c);
+	last->is_read_later = is_at_work && c->fd >= 0 && is_half_read(c, before, queued);
 }
 
 bool conn_may_vote(enum op op)
@@ -728,52 +720,48 @@ bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure)
 	return c->logins > 0 && c->held_from == SIZE_MAX && keys <= EARLY_KEYS_MAX;
 }
 
-/* Before AUTH and SELECT are answered, an early request is sent, and later ones are held back. */
-static bool hold_back(struct conn *c, const struct request *r, size_t queued)
+/* The bytes of OP_DELETE for that request. Not a whole request, which would be a large frame. */
+NOT_INLINED static bool prepare_deletion(struct conn *c, const struct request *r)
 {
-	if (c->logins == 0)
-		return true;
-	if (!r->is_early) {
-		c->held_from = queued < c->held_from ? queued : c->held_from;
-		return true;
-	}
-	c->deletion = format_deletion(r, &c->deletion_len);
+	const char *argv[REQUEST_WORDS_MAX];
+	size_t lens[REQUEST_WORDS_MAX];
+
+	free(c->deletion);
+	c->deletion = format(request_delete_words(argv, lens, r), argv, lens, &c->deletion_len);
 	return c->deletion != NULL;
 }
 
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
-	bool is_at_work = c->pending_count > 0 && is_local(c);
-	int before = is_at_work ? unread(c->fd) : 0, extra = 0;
-	int pushes = r->op == OP_SUBSCRIBE ? SUBSCRIBE_CHANNELS : 0;
+	int extra = 0, pushes = r->op == OP_SUBSCRIBE ? SUBSCRIBE_CHANNELS : 0;
+	bool is_early = r->is_early && c->logins > 0;
+	bool may_be_unknown = r->by_digest && op_releases(r->op);
 	size_t queued = c->out_len;
-	bool is_backed = r->by_digest && op_releases(r->op);
 
 	if (conn_may_vote(r->op))
 		addresses_renew(c->addresses, c->node);
 	if (c->pending_count == CONN_PENDING_MAX ||
 		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) ||
 		(r->watches && !append_watch(c, &extra)) || !append(c, r) ||
-		(is_backed && !append_deletion(c, r)) || !hold_back(c, r, queued)) {
+		((is_early || may_be_unknown) && !prepare_deletion(c, r))) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
+	/* Before AUTH and SELECT are answered, only an early request is sent. */
+	if (c->logins > 0 && !is_early && queued < c->held_from)
+		c->held_from = queued;
 	c->pending[c->pending_count++] = (struct pending){.op = r->op,
 		.keys = r->keys,
 		.pushes = pushes,
 		.extra = extra,
 		.is_watched = r->watches,
-		.deletion = is_backed ? DELETION_SENT : DELETION_NONE,
-		.is_early = r->is_early && c->logins > 0,
+		.may_be_unknown = may_be_unknown,
+		.is_early = is_early,
 		.len = c->out_len - queued,
 		.round = round,
 		.sent_at = now};
-	if (r->is_followed)
-		return;
-	queued = c->out_sent > 0 ? 0 : c->out_len;
-	flush(c);
-	c->is_half_read =
-		is_at_work && c->fd >= 0 && c->logins == 0 && is_half_read(c, before, queued);
+	if (!r->is_followed)
+		send_queued(c);
 }
 
 short conn_wants(const struct conn *c)
@@ -934,8 +922,7 @@ static void fail_unreadable(struct conn *c, const char *line)
  */
 static struct reply read_answer(const struct conn *c, const struct pending *request)
 {
-	enum op op = request->deletion == DELETION_COUNTS ? OP_DELETE : request->op;
-	struct reply reply = reply_read(op, &c->resp);
+	struct reply reply = reply_read(request->op, &c->resp);
 
 	return reply.key < request->keys ? reply : reply_absent(REASON_GARBAGE, NULL);
 }
@@ -1054,8 +1041,6 @@ static void take_login_reply(struct conn *c)
 		drop_login(c);
 		if (c->logins > 0)
 			continue;
-		free(c->deletion);
-		c->deletion = NULL;
 		c->held_from = SIZE_MAX;
 		if (c->state == CONN_LOGIN)
 			go_up(c);
@@ -1075,7 +1060,7 @@ static void delete_early(struct conn *c)
 		return;
 	c->out_len = c->out_sent = 0;
 	c->held_from = SIZE_MAX;
-	c->pending[0].deletion = DELETION_COUNTS;
+	c->pending[0].is_deleted = true;
 	if (append_bytes(c, c->deletion, c->deletion_len))
 		flush(c);
 	else
@@ -1093,7 +1078,7 @@ static bool refuse_next(struct conn *c, struct pending *request, struct reply *r
 	if (c->logins == 0 && c->pending[0].is_early && take_reply(c))
 		delete_early(c);
 	if (c->state != CONN_UP || c->logins > 0 || c->pending[0].is_early ||
-		(c->pending[0].deletion == DELETION_COUNTS && !take_reply(c)))
+		(c->pending[0].is_deleted && !take_reply(c)))
 		return false;
 	*request = c->pending[0];
 	*reply = said;
@@ -1141,27 +1126,12 @@ static void refuse_subscription(struct conn *c, struct reply *reply)
 	c->failure = *reply;
 }
 
-/* After the reply to a release by digest, that of its OP_DELETE follows. Returns false if the
- * latter is the result. */
-static bool is_released(struct conn *c, const struct reply *reply)
-{
-	bool lacks_script = reply_lacks_script(reply);
-
-	c->pending[0].deletion = lacks_script ? DELETION_COUNTS : DELETION_IGNORED;
-	/* Mostly it has arrived. A push may come first: the release has changed a watched key. */
-	if (!lacks_script && !may_be_push(c) && take_reply(c))
-		drop_oldest_pending(c);
-	return !lacks_script;
-}
+static bool next_event(struct conn *c, struct pending *request, struct reply *reply);
 
 static bool next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
 	if (!take_reply(c))
 		return false;
-	if (c->pending_count > 0 && c->pending[0].deletion == DELETION_IGNORED) {
-		drop_oldest_pending(c);
-		return conn_next_reply(c, request, reply);
-	}
 	if (c->pending_count == 0) {
 		struct reply said = reply_read(OP_UNDO, &c->resp);
 
@@ -1175,7 +1145,7 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 		c->has_resp3 &= !(c->pending[0].extra == 3 && is_error_reply(&c->resp));
 		c->pending[0].is_watched &= !is_error_reply(&c->resp);
 		c->pending[0].extra--;
-		return conn_next_reply(c, request, reply);
+		return next_event(c, request, reply);
 	}
 	*request = c->pending[0];
 	if (request->op == OP_SUBSCRIBE) {
@@ -1187,10 +1157,7 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 		leave_replica(c, reply);
 		return false;
 	}
-	if (request->deletion == DELETION_SENT)
-		return is_released(c, reply) || conn_next_reply(c, request, reply);
 	drop_oldest_pending(c);
-	reply->lacks_script = request->deletion == DELETION_COUNTS;
 	reply->is_watched = request->is_watched;
 	return true;
 }
@@ -1208,12 +1175,10 @@ static void check_name(struct conn *c)
 		fail(c, REASON_LEFT, NULL);
 }
 
-bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
+static bool next_event(struct conn *c, struct pending *request, struct reply *reply)
 {
 	if (c->is_refused)
 		return refuse_next(c, request, reply);
-	if (c->state == CONN_UP && c->addresses->is_name)
-		check_name(c);
 	if (c->logins > 0 || awaits_name(c))
 		return false;
 	while (c->state == CONN_UP)
@@ -1246,6 +1211,13 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 	return false;
 }
 
+bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
+{
+	if (c->state == CONN_UP && c->addresses->is_name && !c->is_refused)
+		check_name(c);
+	return next_event(c, request, reply);
+}
+
 void conn_abort(struct conn *c)
 {
 	struct linger reset = {.l_onoff = 1, .l_linger = 0};
@@ -1256,15 +1228,64 @@ void conn_abort(struct conn *c)
 	drop(c);
 }
 
+/* Takes the replies that have arrived. Returns true if one says that the server did not know the
+ * script of a release. */
+static bool take_last_replies(struct conn *c)
+{
+	struct pending request;
+	struct reply reply;
+	bool is_unknown = false;
+
+	conn_handle(c, POLLIN);
+	while (next_event(c, &request, &reply))
+		is_unknown |= request.may_be_unknown && reply_lacks_script(&reply);
+	return is_unknown;
+}
+
+static bool may_lack_script(const struct conn *c)
+{
+	for (int i = 0; i < c->pending_count; i++)
+		if (c->pending[i].may_be_unknown)
+			return true;
+	return false;
+}
+
+/* The server may have forgotten the script of a release that it has not answered. */
+static void delete_released(struct conn *c)
+{
+	bool is_unknown;
+
+	if (!may_lack_script(c))
+		return;
+	is_unknown = take_last_replies(c) || may_lack_script(c);
+	if (c->state != CONN_UP || c->is_refused || c->logins > 0 || !is_unknown ||
+		c->pending_count == CONN_PENDING_MAX ||
+		!append_bytes(c, c->deletion, c->deletion_len))
+		return;
+	c->pending[c->pending_count++] = (struct pending){.op = OP_DELETE, .len = c->deletion_len};
+	send_queued(c);
+}
+
+static bool reads_later(const struct conn *c)
+{
+	for (int i = 1; i < c->pending_count; i++)
+		if (c->pending[i].is_read_later)
+			return true;
+	return false;
+}
+
 /* Waits until the server has replied, or has read the rest: then it carries out the requests even
  * if the connection is closed. */
-static void await_reader(const struct conn *c)
+static void await_reader(struct conn *c)
 {
 	usec until = clock_now() + LAST_REQUEST_TIME;
-	struct pollfd reply = {.fd = c->fd, .events = POLLIN};
 
-	while (unread(c->fd) > 0 && clock_now() < until && alarm_wait(&reply, 1, USEC_MSEC) <= 0)
-		;
+	while (reads_later(c) && unread(c->fd) > 0 && clock_now() < until) {
+		struct pollfd reply = {.fd = c->fd, .events = POLLIN};
+
+		if (alarm_wait(&reply, 1, USEC_MSEC) > 0)
+			(void)take_last_replies(c);
+	}
 }
 
 /* Reads unread bytes, so that close() sends no reset after the last request; a server that never
@@ -1279,9 +1300,8 @@ static void read_rest(const struct conn *c)
 		len += (size_t)n;
 }
 
-/* AUTH is not answered, and may fail: of the requests that wait for it, only the deletion of
- * the early key does no harm as another user. Without an early request, nothing has reached the
- * node. */
+/* AUTH is not answered, and may fail: of the requests that wait for it, only a deletion does no
+ * harm as another user. */
 static void end_early(struct conn *c)
 {
 	if (c->held_from < c->out_len)
@@ -1293,11 +1313,12 @@ static void end_early(struct conn *c)
 
 void conn_close(struct conn *c)
 {
+	if (c->state == CONN_UP)
+		delete_released(c);
 	if (c->state == CONN_UP && (c->pending_count > 0 || c->out_len > 0)) {
 		end_early(c);
 		flush(c);
-		if (c->fd >= 0 && c->is_half_read && c->pending_count > 1)
-			await_reader(c);
+		await_reader(c);
 		if (c->tls)
 			tls_close_notify(c->tls);
 		if (c->fd >= 0 && shutdown(c->fd, SHUT_WR) == 0)

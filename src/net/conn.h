@@ -56,14 +56,6 @@ enum conn_state {
 /* A series of questions (net/query.h) may be longer. */
 #define CONN_PENDING_MAX 32
 
-/* OP_DELETE, which goes with a release by digest and has a reply of its own. */
-enum deletion {
-	DELETION_NONE,
-	DELETION_SENT,
-	DELETION_COUNTS, /* the node did not know the script of the release */
-	DELETION_IGNORED, /* it did: the reply is not needed */
-};
-
 struct pending {
 	enum login {
 		LOGIN_NONE,
@@ -72,14 +64,16 @@ struct pending {
 		LOGIN_ROLE, /* INFO: is the server a replica? */
 		LOGIN_ID, /* INFO: which server is it? */
 	} login;
-	bool is_early; /* sent before AUTH and SELECT were answered */
+	bool is_early; /* sent before AUTH and SELECT were answered; */
+	bool is_deleted; /* and OP_DELETE was sent after it: the next reply is that to OP_DELETE */
 	bool is_push; /* no request: a message arrived (conn.push) */
 	enum op op;
 	int keys; /* the number of keys in the request */
 	int pushes; /* SUBSCRIBE: how many parts of the answer are missing */
 	int extra; /* replies to commands that were sent before the request */
 	bool is_watched; /* none of these was an error */
-	enum deletion deletion;
+	bool may_be_unknown; /* a release by digest: conn.deletion has its keys */
+	bool is_read_later; /* the server reads it later than the request before it */
 	size_t len; /* bytes */
 	uint32_t round;
 	usec sent_at;
@@ -104,9 +98,9 @@ struct conn {
 	int logins; /* the first of the pending requests: AUTH, SELECT, INFO; */
 	size_t held_from; /* bytes of `out` from here on wait for the answers to these */
 	bool is_refused; /* one of these answers was an error: `failure` */
-	char *deletion; /* of the key of the early request; NULL: none was sent */
+	char *deletion; /* OP_DELETE for the keys of the early request, or of the release by
+			   digest after it; NULL: neither was sent */
 	size_t deletion_len;
-	bool is_half_read; /* the server reads the last request later than the request before it */
 	bool blocked; /* the socket is full: a part of `out` waits for it */
 	void *reader; /* redisReader */
 	bool has_resp3; /* HELLO 3 was sent: pushes may arrive between replies */
@@ -185,6 +179,8 @@ void conn_abort(struct conn *c);
  * release that the node has not read yet. So can a reply that the node writes to a closed unix
  * socket: while the node is busy with a request, this function waits for up to a second until it
  * has read the next one.
+ * A release by digest without a reply is followed by OP_DELETE: the node may have forgotten the
+ * script, and the client does not read that any more.
  */
 void conn_close(struct conn *c);
 

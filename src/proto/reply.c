@@ -327,17 +327,6 @@ static struct reply read_script(enum op op, const struct resp *resp)
 	return a;
 }
 
-/* OP_DELETE: a code alone. */
-static struct reply read_deletion(const struct resp *resp)
-{
-	const struct resp_item *code = &resp->item[0];
-
-	if (resp->is_array || code->type != RESP_STRING || code->len != 1 ||
-		(*code->text != CODE_YES && *code->text != CODE_GONE))
-		return reply_absent(REASON_GARBAGE, NULL);
-	return (struct reply){.vote = *code->text == CODE_YES ? VOTE_YES : VOTE_GONE};
-}
-
 /* OP_SCAN: resp->page has the entries. */
 static struct reply read_page(const struct resp *resp)
 {
@@ -364,8 +353,6 @@ struct reply reply_read(enum op op, const struct resp *resp)
 		return reply_absent(REASON_GARBAGE, NULL);
 	if (op == OP_COMMAND)
 		return read_any(resp);
-	if (op == OP_DELETE)
-		return read_deletion(resp);
 	return op == OP_SCAN ? read_page(resp) : read_script(op, resp);
 }
 

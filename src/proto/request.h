@@ -129,8 +129,7 @@ void request_subscribe(struct request *r, const char *key, int limit, const char
  * is an error. records: the page has the records of --once-per, too. */
 void request_scan(struct request *r, const char *cursor, int count, bool complete, bool records);
 
-/* Names the script of a request by its digest in place of its text. conn_send() sends OP_DELETE
- * with a release by digest. */
+/* Names the script of a request by its digest in place of its text. */
 void request_by_digest(struct request *r);
 
 /* Any command; NULL ends the words. */

@@ -122,8 +122,7 @@ static void make_reply(struct resp *r, struct bytes *b, enum op op, bool has_man
 	memset(r, 0, sizeof(*r));
 	r->count = 1;
 	r->item[0].type = RESP_STRING;
-	/* OP_DELETE has a code alone. */
-	r->item[0].len = op == OP_DELETE && shape < 200 ? 1 : used;
+	r->item[0].len = used;
 	memcpy(r->item[0].text, text, r->item[0].len);
 	if (shape >= 240)
 		r->item[0] = (struct resp_item){.type = RESP_ERROR, .text = "NOPERM"};

@@ -282,16 +282,6 @@ void conn_abort(struct conn *c)
 	c->pending_count = 0;
 }
 
-void conn_close(struct conn *c)
-{
-	/* An orderly close: all bytes sent before it arrive, at a server that reads them. */
-	drop_unread(running->id, node_of(c));
-	tell_close(running->id, node_of(c));
-	renew(wire_of(c));
-	c->state = CONN_DOWN;
-	c->pending_count = 0;
-}
-
 static void begin_round(struct wire *w, uint32_t round)
 {
 	if (w->round != round) {
@@ -442,24 +432,6 @@ static bool is_end(const struct message *m)
 	       !strstr(node_arg(&m->request, "flags"), FLAG_LEAVES);
 }
 
-/* Copies the request, for the client's strings change. */
-static void keep_request(struct request *kept, const struct request *r)
-{
-	memcpy(kept, r, offsetof(struct request, text));
-	kept->used = 0;
-	for (int i = 0; i < r->argc; i++) {
-		bool is_argument = i > (r->op == OP_SUBSCRIBE ? 0 : 2);
-
-		kept->argv[i] = is_argument ? kept->text + kept->used : NULL;
-		if (!is_argument)
-			continue;
-		assert(kept->used + r->len[i] < sizeof(kept->text));
-		memcpy(kept->text + kept->used, r->argv[i], r->len[i]);
-		kept->text[kept->used + r->len[i]] = '\0';
-		kept->used += r->len[i] + 1;
-	}
-}
-
 static bool is_of_waiter(enum op op)
 {
 	return op == OP_SUBSCRIBE || op == OP_JOIN;
@@ -487,13 +459,32 @@ static void check_asked_once(struct wire *w, int node, uint32_t round)
 	w->asked_on = w->id;
 }
 
-void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
+/* Copies the request, for the client's strings change. */
+static void keep_request(struct request *kept, const struct request *r)
+{
+	memcpy(kept, r, offsetof(struct request, text));
+	kept->used = 0;
+	for (int i = 0; i < r->argc; i++) {
+		bool is_argument = i > (r->op == OP_SUBSCRIBE ? 0 : 2);
+
+		kept->argv[i] = is_argument ? kept->text + kept->used : NULL;
+		if (!is_argument)
+			continue;
+		assert(kept->used + r->len[i] < sizeof(kept->text));
+		memcpy(kept->text + kept->used, r->argv[i], r->len[i]);
+		kept->text[kept->used + r->len[i]] = '\0';
+		kept->used += r->len[i] + 1;
+	}
+}
+
+/* Requests in one packet arrive at once. */
+static struct message *send_message(struct conn *c, const struct request *r, uint32_t round)
 {
 	struct wire *w = wire_of(c);
 	struct message *m = &messages[free_message];
 	int index = free_message;
 
-	assert(c->pending_count < LOCK_PENDING_MAX && index >= 0);
+	assert(index >= 0);
 	free_message = m->next_free;
 	most_messages = index < most_messages ? most_messages : index + 1;
 	keep_request(&m->request, r);
@@ -506,13 +497,30 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	m->session = running->sessions;
 	m->is_end = is_end(m);
 	m->is_to_left = w->is_to_left;
-	w->end_sent += m->is_end;
-	if ((r->op == OP_UNDO || is_end(m)) && !node_arg(&m->request, "token")[0])
-		breach("pending", "c%d releases on n%d without a token", running->id, m->node);
+	m->place = ++w->queued;
+	w->serve_at =
+		w->is_followed ? w->serve_at : arrival(w, world.now + one_way(w), w->serve_at);
+	w->is_followed = r->is_followed;
+	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
+	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)m->node << 8 | r->op);
+	trace("c%d n%d sends %s round %u", running->id, m->node, op_name(r->op), round);
+	return m;
+}
+
+void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
+{
+	struct wire *w = wire_of(c);
+	bool may_be_unknown = r->by_digest && op_releases(r->op);
+	const struct message *m;
+
+	assert(c->pending_count < LOCK_PENDING_MAX);
 	c->pending[c->pending_count++] = (struct pending){.op = r->op,
 		.round = round,
 		.sent_at = now,
+		.may_be_unknown = may_be_unknown,
 		.is_watched = r->watches && world.watches};
+	if (may_be_unknown)
+		keep_request(&w->release, r);
 	/* In each round the client asks a node once, and a few times more if the votes are split;
 	 * before or after that, it may send one release, and one more if the first had no clean
 	 * answer; and it repairs a key once. While it waits, it may queue and leave the queue. */
@@ -521,20 +529,43 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	/* Rivals are asked for two node time-outs, four times in each, and a server that forgot
 	 * its scripts gets a request twice. */
 	if (w->sent > 40 + (world.now - w->round_began) / USEC_SEC)
-		breach("requests", "c%d sent n%d %d requests in round %u", running->id, m->node,
+		breach("requests", "c%d sent n%d %d requests in round %u", running->id, node_of(c),
 			w->sent, round);
 	if (is_of_waiter(r->op))
 		client_chats(running);
 	if (r->op == OP_ACQUIRE)
-		check_asked_once(w, m->node, round);
-	m->place = ++w->queued;
-	/* Requests in one packet arrive at once. */
-	w->serve_at =
-		w->is_followed ? w->serve_at : arrival(w, world.now + one_way(w), w->serve_at);
-	w->is_followed = r->is_followed;
-	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
-	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)m->node << 8 | r->op);
-	trace("c%d n%d sends %s round %u", running->id, m->node, op_name(r->op), round);
+		check_asked_once(w, node_of(c), round);
+	m = send_message(c, r, round);
+	w->end_sent += m->is_end;
+	if ((r->op == OP_UNDO || m->is_end) && !node_arg(&m->request, "token")[0])
+		breach("pending", "c%d releases on n%d without a token", running->id, m->node);
+}
+
+/* A server that has forgotten the script of a release without a reply gets OP_DELETE. It may have
+ * read the release alone. */
+static void delete_released(struct conn *c)
+{
+	struct wire *w = wire_of(c);
+	bool may_be_unknown = false;
+	struct request deletion;
+
+	for (int i = 0; i < c->pending_count; i++)
+		may_be_unknown |= c->pending[i].may_be_unknown;
+	if (!may_be_unknown)
+		return;
+	request_delete(&deletion, &w->release);
+	send_message(c, &deletion, 0);
+}
+
+void conn_close(struct conn *c)
+{
+	/* An orderly close: all bytes sent before it arrive, at a server that reads them. */
+	delete_released(c);
+	drop_unread(running->id, node_of(c));
+	tell_close(running->id, node_of(c));
+	renew(wire_of(c));
+	c->state = CONN_DOWN;
+	c->pending_count = 0;
 }
 
 static void discard(struct message *m)
@@ -655,7 +686,7 @@ static void note_lateness(const struct message *m, struct sim_node *n)
 {
 	bool sets = m->op == OP_ACQUIRE || m->op == OP_REPAIR;
 
-	if (m->op == OP_UNDO || m->op == OP_HAND_OFF || m->op == OP_JOIN)
+	if (m->op == OP_UNDO || m->op == OP_DELETE || m->op == OP_HAND_OFF || m->op == OP_JOIN)
 		return;
 	if (m->left_at || sets)
 		node_note_lateness(n, node_token_of(n, &m->request), m->left_at);
@@ -761,23 +792,6 @@ static void break_wire(int client, int node, usec at)
 
 /* ---- serving ---- */
 
-/* With a release by digest goes OP_DELETE. Returns false if the server does not know the script of
- * the release. */
-static bool serve_script(struct sim_node *n, const struct message *m, struct resp *resp)
-{
-	struct request delete;
-
-	if (knows_script(n, &m->request, resp)) {
-		node_serve(n, &m->request, resp);
-		return true;
-	}
-	if (!op_releases(m->op))
-		return true;
-	request_delete(&delete, &m->request);
-	node_serve(n, &delete, resp);
-	return false;
-}
-
 /* A hand-off of a client that leaves the queue takes it out of the queue, if it has the rights. */
 static void check_queue(const struct sim_node *n, const struct message *m)
 {
@@ -795,7 +809,6 @@ static void serve(struct sim_node *n, const struct message *m, struct incoming *
 	struct resp *resp = &in->resp;
 
 	if (m->is_to_left && m->op != OP_SUBSCRIBE) {
-		in->lacks_script = false;
 		node_serve_left(n, &m->request, resp);
 		return;
 	}
@@ -805,8 +818,10 @@ static void serve(struct sim_node *n, const struct message *m, struct incoming *
 				(struct sim_watch){
 					.client = m->client, .node = m->node, .wire = m->wire},
 				&m->request);
-		in->lacks_script = !serve_script(n, m, resp);
-		check_queue(n, m);
+		if (knows_script(n, &m->request, resp)) {
+			node_serve(n, &m->request, resp);
+			check_queue(n, m);
+		}
 		node_ignore_changes(n, m->client, m->wire);
 		return;
 	}
@@ -859,7 +874,7 @@ void net_serve(int index)
 	}
 	in = is_heard ? malloc(sizeof(*in)) : &unheard;
 	assert(in);
-	in->is_push = in->lacks_script = false;
+	in->is_push = false;
 	resp = &in->resp;
 	drop_closed_subscribers(n);
 	if (m->is_end && !m->is_to_left && m->session == world.client[m->client]->sessions &&
@@ -894,7 +909,11 @@ void net_serve(int index)
 			(int)strcspn(resp->item[0].text, "\n"), resp->item[0].text,
 			spoils ? ", and says garbage" : "");
 	else
-		trace("n%d %s c%d", node, m->op == OP_SUBSCRIBE ? "subscribes" : "refuses", client);
+		trace("n%d %s c%d", node,
+			m->op == OP_SUBSCRIBE ? "subscribes"
+			: m->op == OP_DELETE  ? "deletes the key of"
+					      : "refuses",
+			client);
 	/* Messages first: so they are read before the reply, which may be to their receiver. */
 	woken = deliver_all(n);
 	if (is_heard) {
@@ -1018,11 +1037,13 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 	*request = c->pending[0];
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
-	*reply = reply_of(c, in->lacks_script ? OP_DELETE : request->op, &in->resp);
-	reply->lacks_script = in->lacks_script;
+	*reply = reply_of(c, request->op, &in->resp);
 	reply->is_watched = request->is_watched;
 	w->end_told = reply->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
 		      (request->op == OP_HAND_OFF || request->op == OP_EXPIRE);
+	/* The same release follows, whole. */
+	if (request->op == OP_HAND_OFF && request->may_be_unknown && reply_lacks_script(reply))
+		w->end_sent -= w->end_sent > 0;
 	if (!is_of_waiter(request->op) &&
 		(reply->vote == VOTE_FOREIGN || reply->vote == VOTE_GONE ||
 			(reply->vote == VOTE_YES &&

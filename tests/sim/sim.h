@@ -247,7 +247,6 @@ struct message {
 /* A reply to a client, or a message. */
 struct incoming {
 	bool is_push;
-	bool lacks_script; /* the reply is that of OP_DELETE, which went with a release */
 	struct sim_message message;
 	struct resp resp;
 };
@@ -264,6 +263,7 @@ struct wire {
 	int heard; /* the client has read this many of them from its socket */
 	struct incoming *incoming[SIM_WIRE_QUEUE];
 	bool is_followed; /* the next request is in the packet of the last one */
+	struct request release; /* the last one by digest */
 	bool is_up, is_broken; /* as the client would find out */
 	bool is_refused; /* broken, because the server takes no more connections */
 	bool is_to_left; /* it leads to the server that the node's name has left */

@@ -53,7 +53,7 @@ static void supervise(int fd)
 int main(int argc, char *argv[])
 {
 	static char packet[LIMIT_REQUEST_MAX];
-	static struct request r, backing;
+	static struct request r;
 	char id[TOKEN_ID_LEN + 1], token[TOKEN_MAX];
 	struct key_list keys = {.count = 1};
 	struct lock_ref lock = {.keys = &keys, .token = token};
@@ -98,10 +98,8 @@ int main(int argc, char *argv[])
 	lock.token_len = TOKEN_ID_LEN;
 	lock.token = id;
 	request_script(&r, OP_HAND_OFF, &lock, &args);
-	request_delete(&backing, &r);
 	request_by_digest(&r);
 	len = add(packet, 0, &r);
-	len = add(packet, len, &backing);
 	limit_send_all(packet, len);
 	limit_read_all();
 	waitpid(pid, NULL, 0);

@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "base/clock.h"
 #include "base/token.h"
 #include "net/conn.h"
 #include "proto/request.h"
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define CHANGED ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"
@@ -82,9 +84,8 @@ static enum op next_op(struct talk *t, struct reply *reply)
 	return request.is_push ? OP_SUBSCRIBE : request.op;
 }
 
-/* The release changes the key that the connection watches: the server tells of it before it replies
- * to the delete, which it has read with the release. */
-TEST(a_push_between_a_release_and_its_delete)
+/* The server does not know the script: the reply says so, and the core decides. */
+TEST(a_release_whose_script_is_unknown_is_no_vote)
 {
 	struct talk t;
 	struct reply reply;
@@ -92,52 +93,131 @@ TEST(a_push_between_a_release_and_its_delete)
 	begin_talk(&t);
 	ask_and_release(&t);
 	CHECK_INT(next_op(&t, &reply), OP_ACQUIRE);
-	say(&t, RELEASED CHANGED "$1\r\nG\r\n");
+	say(&t, UNKNOWN);
 	CHECK_INT(next_op(&t, &reply), OP_HAND_OFF);
-	CHECK_INT(reply.vote, VOTE_YES);
-	CHECK(!reply.lacks_script);
-	CHECK_INT(next_op(&t, &reply), OP_SUBSCRIBE);
-	CHECK_INT(next_op(&t, &reply), OP_NONE);
-	CHECK_INT(t.conn.state, CONN_UP);
+	CHECK(reply_is_absent(&reply, REASON_NO_SCRIPT));
 	CHECK_INT(t.conn.pending_count, 0);
 	end_talk(&t);
 }
 
-TEST(the_delete_counts_if_the_release_is_unknown)
+/* ---- the last request ---- */
+
+/* Reads what has arrived. Returns how many requests are in it: whole scripts, or digests. */
+static int read_requests(struct talk *t, const char *kind)
+{
+	char bytes[16384];
+	ssize_t n = recv(t->peer, bytes, sizeof(bytes) - 1, MSG_DONTWAIT);
+	int count = 0;
+
+	bytes[n < 0 ? 0 : n] = '\0';
+	for (const char *at = bytes; (at = strstr(at, kind)); at++)
+		count++;
+	return count;
+}
+
+#define WHOLE "$4\r\nEVAL\r\n"
+#define DIGEST "$7\r\nEVALSHA\r\n"
+
+static void release(struct talk *t, bool by_digest)
+{
+	static const struct key_list key = ONE_KEY("k");
+	const struct lock_ref lock = {.keys = &key, .token = TOKEN_READERS};
+	struct request r;
+
+	request_script(&r, OP_HAND_OFF, &lock, &(struct request_args){0});
+	if (by_digest)
+		request_by_digest(&r);
+	conn_send(&t->conn, &r, 1, 0);
+}
+
+TEST(a_release_by_digest_that_is_not_answered_is_followed_by_a_deletion)
 {
 	static const struct {
-		const char *text;
-		enum vote vote;
+		const char *reply;
+		bool is_read; /* before the connection is closed */
+		int deletions;
 	} table[] = {
-		{"$1\r\nY\r\n", VOTE_YES},
-		{"$1\r\nG\r\n", VOTE_GONE},
-		{"$1\r\nF\r\n", VOTE_ABSENT},
-		{":1\r\n", VOTE_ABSENT},
-		{"*1\r\n:1\r\n", VOTE_ABSENT},
-		{UNKNOWN, VOTE_ABSENT},
-		{CHANGED "$1\r\nY\r\n", VOTE_YES},
+		{"", false, 1},
+		{"$6\r\nY 0", false, 1},
+		{UNKNOWN, false, 1},
+		{CHANGED UNKNOWN, false, 1},
+		{RELEASED, false, 0},
+		{CHANGED RELEASED, false, 0},
+		/* The core has sent the release again. */
+		{UNKNOWN, true, 0},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(table); i++) {
 		struct talk t;
 		struct reply reply;
-		enum op op;
 
 		begin_talk(&t);
-		ask_and_release(&t);
-		CHECK_INT(next_op(&t, &reply), OP_ACQUIRE);
-		say(&t, UNKNOWN);
-		CHECK_INT(next_op(&t, &reply), OP_NONE);
-		say(&t, table[i].text);
-		op = next_op(&t, &reply);
-		if (op == OP_SUBSCRIBE)
-			op = next_op(&t, &reply);
-		CHECK_INT(op, OP_HAND_OFF);
-		CHECK_INT(reply.vote, table[i].vote);
-		CHECK(reply.lacks_script);
-		CHECK_INT(t.conn.pending_count, 0);
-		end_talk(&t);
+		t.conn.has_resp3 = true;
+		release(&t, true);
+		if (table[i].reply[0])
+			CHECK_INT(read_requests(&t, DIGEST), 1);
+		CHECK(send(t.peer, table[i].reply, strlen(table[i].reply), MSG_NOSIGNAL) >= 0);
+		if (table[i].is_read) {
+			conn_handle(&t.conn, POLLIN);
+			CHECK_INT(next_op(&t, &reply), OP_HAND_OFF);
+		}
+		conn_close(&t.conn);
+		CHECK_INT(read_requests(&t, WHOLE), table[i].deletions);
+		close(t.peer);
 	}
+}
+
+TEST(a_release_that_was_sent_whole_needs_no_deletion)
+{
+	struct talk t;
+
+	begin_talk(&t);
+	release(&t, false);
+	conn_close(&t.conn);
+	CHECK_INT(read_requests(&t, WHOLE), 1);
+	close(t.peer);
+}
+
+/* The server has read the release alone, and is slow to answer: if it could not write its reply, it
+ * would drop the deletion. */
+TEST(a_connection_is_not_closed_before_a_busy_server_has_answered)
+{
+	struct talk t;
+	int status;
+	pid_t pid;
+
+	begin_talk(&t);
+	release(&t, true);
+	CHECK_INT(read_requests(&t, DIGEST), 1);
+	pid = fork();
+	if (pid == 0) {
+		struct pollfd more = {.fd = t.peer, .events = POLLIN},
+			      end = {.fd = t.peer, .events = POLLRDHUP};
+
+		close(t.conn.fd);
+		if (poll(&more, 1, 10000) != 1 || poll(&end, 1, 100) != 0 ||
+			send(t.peer, UNKNOWN, strlen(UNKNOWN), MSG_NOSIGNAL) < 0 ||
+			poll(&end, 1, 10000) != 1)
+			_exit(1);
+		_exit(read_requests(&t, WHOLE) == 1 ? 0 : 2);
+	}
+	close(t.peer);
+	conn_close(&t.conn);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(WEXITSTATUS(status), 0);
+}
+
+/* A server that is stopped reads the release and the deletion at once. */
+TEST(a_connection_to_a_stopped_server_is_closed_at_once)
+{
+	struct talk t;
+	usec began = clock_now();
+
+	begin_talk(&t);
+	release(&t, true);
+	conn_close(&t.conn);
+	CHECK(clock_now() - began < USEC_SEC / 2);
+	close(t.peer);
 }
 
 /* A reply about the second key. */
@@ -219,7 +299,7 @@ TEST(a_node_that_sends_messages_without_end_is_dropped)
 	begin_talk(&t);
 	ask_and_release(&t);
 	CHECK_INT(next_op(&t, &reply), OP_ACQUIRE);
-	say(&t, RELEASED "$1\r\nY\r\n");
+	say(&t, RELEASED);
 	CHECK_INT(next_op(&t, &reply), OP_HAND_OFF);
 	/* Replies make up for messages. */
 	flood(&t, 2500, RELEASED);

@@ -484,8 +484,9 @@ TEST(a_release_is_answered_by_the_queue_node_if_others_may_wait)
 		r.lock.awaited = (unsigned)known;
 		let_go(&r);
 		/* If no waiter is known, a node that has forgotten the scripts is a reason, too. */
-		reply_with(&r, 1, (struct reply){.vote = VOTE_YES, .lacks_script = !known});
-		votes(&r, "..YY");
+		if (!known)
+			reply_with(&r, 1, reply_absent(REASON_NO_SCRIPT, NULL));
+		votes(&r, ".YYY");
 		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 		pass(&r, NODE_TIMEOUT / 2);
 		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
@@ -860,7 +861,7 @@ static void stores(struct rig *r, int node, bool is_stored)
 	reply_with(r, node, (struct reply){.vote = VOTE_YES, .is_stored = is_stored});
 }
 
-/* A release by digest goes with OP_DELETE, which frees the key without a record. */
+/* OP_DELETE, which may follow a release by digest, frees the key without a record. */
 TEST(a_release_that_stores_a_record_is_sent_whole)
 {
 	struct rig r;

@@ -475,26 +475,72 @@ TEST(a_node_that_refuses_digests_gets_whole_scripts_on_this_connection)
 	CHECK(r.fake[0].last.by_digest);
 }
 
-/* The key is deleted, but no waiter is woken. */
 TEST(a_hand_off_whose_script_is_unknown_is_sent_again_whole)
 {
-	struct reply unknown = {.vote = VOTE_YES, .lacks_script = true};
 	struct rig r;
 
 	hold(&r, 3);
 	let_go(&r);
 	for (int i = 0; i < 3; i++)
 		CHECK(r.fake[i].last.by_digest);
-	reply_with(&r, 0, unknown);
-	CHECK_INT(r.lock.peer[0].pending, 0);
+	lacks_script(&r, 0);
+	/* That was no vote, and the key is still there. */
+	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_NONE);
+	CHECK(r.lock.peer[0].pending != 0);
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 2);
 	CHECK(!r.fake[0].last.by_digest);
-	/* The first reply is the vote. */
-	fake_reply(&r, 0, VOTE_GONE);
-	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 2);
-	reply_with(&r, 1, unknown);
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_YES);
+	CHECK_INT(r.lock.peer[0].pending, 0);
+	lacks_script(&r, 1);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	fake_reply(&r, 1, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
+	CHECK_INT(r.fake[0].sends[OP_HAND_OFF] + r.fake[1].sends[OP_HAND_OFF], 4);
+}
+
+/* The whole release on its way is carried out without the client. */
+TEST(a_run_does_not_wait_for_a_hand_off_that_was_sent_again)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	let_go(&r);
+	lacks_script(&r, 0);
+	votes(&r, ".YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.fake[0].queued, 1);
+	CHECK(!r.fake[0].last.by_digest);
+}
+
+TEST(a_hand_off_behind_a_request_without_a_reply_is_sent_whole)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	fake_reply(&r, 1, VOTE_YES);
+	let_go(&r);
+	CHECK_INT(r.fake[0].queued, 2);
+	CHECK(!r.fake[0].last.by_digest);
+	CHECK(r.fake[1].last.by_digest);
+	finish(&r);
+}
+
+TEST(a_node_that_refuses_digests_gets_the_hand_off_whole_once)
+{
+	struct reply denied = reply_absent(REASON_NO_DIGESTS, "NOPERM ... 'evalsha'");
+	struct rig r;
+
+	hold(&r, 3);
+	let_go(&r);
+	reply_with(&r, 0, denied);
+	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 2);
+	CHECK(!r.fake[0].last.by_digest);
+	reply_with(&r, 0, denied);
+	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 2);
+	finish(&r);
 }
 
 /* OP_DELETE knows no readers. */
@@ -510,7 +556,6 @@ TEST(the_release_of_a_reader_is_sent_whole)
 	CHECK(!r.fake[0].last.by_digest);
 }
 
-/* The reservation that was left with the key is not passed on yet. */
 TEST(an_undo_whose_script_is_unknown_is_sent_again_whole)
 {
 	struct rig r;
@@ -519,7 +564,7 @@ TEST(an_undo_whose_script_is_unknown_is_sent_again_whole)
 	votes(&r, "YFF");
 	CHECK_INT(r.fake[0].last.op, OP_UNDO);
 	CHECK(r.fake[0].last.by_digest);
-	reply_with(&r, 0, (struct reply){.vote = VOTE_YES, .lacks_script = true});
+	lacks_script(&r, 0);
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 2);
 	CHECK(!r.fake[0].last.by_digest);
 	CHECK(!peer_is_ready(&r.lock.peer[0]));
@@ -536,7 +581,7 @@ TEST(a_request_is_never_sent_again_after_its_release)
 	votes(&r, ".FF");
 	/* The attempt has failed: the release is queued after the request. */
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
-	CHECK(r.fake[0].last.by_digest);
+	CHECK(!r.fake[0].last.by_digest);
 	lacks_script(&r, 0);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
 	/* The node did nothing this time; an earlier request of the attempt may have set the key.

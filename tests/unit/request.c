@@ -879,24 +879,6 @@ TEST(answer_malformed)
 		}
 }
 
-/* The release with which it goes counts its key as deleted. */
-TEST(answer_to_delete)
-{
-	struct resp r;
-
-	set_text(&r, "Y");
-	CHECK_INT(reply_read(OP_DELETE, &r).vote, VOTE_YES);
-	set_text(&r, "G");
-	CHECK_INT(reply_read(OP_DELETE, &r).vote, VOTE_GONE);
-	for (const char *const *text = (const char *const[]){"", "F", "YY", "Y 1 0\n", NULL}; *text;
-		text++) {
-		set_text(&r, *text);
-		CHECK_INT(reply_read(OP_DELETE, &r).reason, REASON_GARBAGE);
-	}
-	r = (struct resp){.count = 1, .item[0] = {.type = RESP_INTEGER, .integer = 1}};
-	CHECK_INT(reply_read(OP_DELETE, &r).reason, REASON_GARBAGE);
-}
-
 TEST(answer_hides_secrets)
 {
 	static const struct {

@@ -145,6 +145,31 @@ TEST(a_join_follows_the_release_of_the_attempt)
 	CHECK_INT(r.lock.waiter.state, WAITER_QUEUED);
 }
 
+/* The node has the key of our own attempt when it carries the join out. */
+TEST(a_join_after_a_release_whose_script_is_unknown_is_sent_again)
+{
+	struct rig r;
+
+	queue_as(&r, 0, HELD_FOR);
+	next_attempt(&r);
+	reply_with(&r, 0, told(VOTE_YES, "", 0));
+	reply_with(&r, 1, by_another(HELD_FOR));
+	reply_with(&r, 2, by_another(HELD_FOR));
+	reply_with(&r, 0, reply_absent(REASON_NO_SCRIPT, "NOSCRIPT No matching script."));
+	CHECK(r.lock.peer[0].pending && r.lock.peer[0].releasing);
+	CHECK_INT(r.fake[0].queue[0].op, OP_JOIN);
+	CHECK_INT(r.fake[0].queue[1].op, OP_UNDO);
+	CHECK(!r.fake[0].queue[1].by_digest);
+	/* Our own token. */
+	reply_with(&r, 0, ranked(0, by_another(2 * HELD_FOR)));
+	CHECK_INT(r.fake[0].queue[1].op, OP_JOIN);
+	CHECK_INT(r.lock.waiter.state, WAITER_JOINING);
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK(!r.lock.peer[0].pending);
+	reply_with(&r, 0, ranked(0, held(HELD_FOR)));
+	CHECK_INT(r.lock.waiter.state, WAITER_QUEUED);
+}
+
 /* A request in flight is answered first. */
 TEST(a_waiter_hears_the_queue_node_before_it_queues)
 {

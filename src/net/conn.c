@@ -721,7 +721,7 @@ bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure)
 }
 
 /* The bytes of OP_DELETE for that request. Not a whole request, which would be a large frame. */
-NOT_INLINED static bool prepare_deletion(struct conn *c, const struct request *r)
+OWN_FRAME static bool prepare_deletion(struct conn *c, const struct request *r)
 {
 	const char *argv[REQUEST_WORDS_MAX];
 	size_t lens[REQUEST_WORDS_MAX];

@@ -1338,6 +1338,24 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	[ "$(queue)" = w3 ]
 }
 
+@test "delete: the keys of a token, held or revoked, and no other one's" {
+	waiting_test
+	embed --lua "${HEADERS[@]}" "$ROOT/src/proto/lua/delete.lua" > "$T/delete"
+	local nines=9999999999999 secret=0123456789abcdef0123456789
+	local other=${secret/0/1}
+	# deletes START SECRET: of two keys, if they have this value
+	deletes() {
+		node 1 mset a "$1$2:x" b "$1$2" > "$T/set"
+		node 1 eval "$(cat "$T/delete")" 3 a b missing $secret > "$T/reply"
+		[ "$(node 1 exists a b)" = 0 ]
+	}
+	deletes ${nines}a $secret
+	deletes ${nines}c $secret
+	not deletes ${nines}a $other
+	not deletes ${nines}c $other
+	not deletes 1 $secret
+}
+
 @test "hand-off: a client that leaves passes on its reservation, and deletes no key" {
 	waiting_test
 	acquires a

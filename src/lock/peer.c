@@ -225,10 +225,8 @@ static void send_release(struct step *s, int node, enum op op)
 	struct action *a = step_act(s, ACT_SEND, node);
 
 	a->op = op;
-	/* Behind a request without a reply, the server reads OP_DELETE last, after two replies: if
-	 * the client has ended, the second one cannot be written any more. And after a connection
-	 * that broke, NOSCRIPT may not arrive either. */
-	a->by_digest = !p->asked && p->reopened == 0 && goes_by_digest(s->lock, p, op);
+	/* After a connection that broke, NOSCRIPT may not arrive. */
+	a->by_digest = p->reopened == 0 && goes_by_digest(s->lock, p, op);
 	if (p->pending) /* maybe of an earlier attempt, for another slot */
 		a->slot = p->slot;
 	if (!peer_in_flight(p)) {

@@ -720,6 +720,11 @@ bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure)
 	return c->logins > 0 && c->held_from == SIZE_MAX && keys <= EARLY_KEYS_MAX;
 }
 
+bool conn_deletes_in_vain(const struct conn *c)
+{
+	return c->tls && c->pending_count > 0;
+}
+
 /* The bytes of OP_DELETE for that request. Not a whole request, which would be a large frame. */
 OWN_FRAME static bool prepare_deletion(struct conn *c, const struct request *r)
 {

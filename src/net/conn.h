@@ -141,6 +141,11 @@ bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure);
 /* The reply may be a vote, or put the client into a queue. */
 bool conn_may_vote(enum op op);
 
+/* Would conn_close() send the deletion behind a release by digest, which is sent now, in vain? It
+ * is the third request without a reply, and a TLS server reads record by record: it cannot write
+ * its second reply to a client that has ended, and drops what it has not read. */
+bool conn_deletes_in_vain(const struct conn *c);
+
 /* Queues one request after the earlier ones and writes as much as the socket takes, unless
  * r->is_followed. With r->watches, the connection is switched to RESP3, and reply.is_watched tells
  * whether the server will send PUSH_CHANGED. The state must be UP; it may be DOWN afterwards.

@@ -173,7 +173,8 @@ static void perform_actions(struct session *s, usec now)
 			r->watches = a->watches;
 			if (a->watches)
 				s->watched[a->node] = ~0u;
-			if (a->by_digest)
+			if (a->by_digest && !(op_releases(a->op) &&
+						    conn_deletes_in_vain(&s->pool.conn[a->node])))
 				request_by_digest(r);
 			conn_send(&s->pool.conn[a->node], r, a->round, now);
 			break;

@@ -167,6 +167,23 @@ TEST(a_release_by_digest_that_is_not_answered_is_followed_by_a_deletion)
 	}
 }
 
+TEST(a_deletion_behind_two_requests_is_in_vain_over_tls)
+{
+	struct talk t;
+
+	begin_talk(&t);
+	CHECK(!conn_deletes_in_vain(&t.conn));
+	release(&t, false);
+	CHECK(!conn_deletes_in_vain(&t.conn));
+	t.conn.tls = (struct tls *)&t;
+	CHECK(conn_deletes_in_vain(&t.conn));
+	t.conn.pending_count = 0;
+	CHECK(!conn_deletes_in_vain(&t.conn));
+	t.conn.tls = NULL;
+	conn_close(&t.conn);
+	close(t.peer);
+}
+
 TEST(a_release_that_was_sent_whole_needs_no_deletion)
 {
 	struct talk t;

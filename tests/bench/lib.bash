@@ -89,7 +89,7 @@ hold_for() {
 	HOLDER=$!
 	pids+=("$HOLDER")
 	sleep 1
-	SUPERVISOR=$(pgrep -P "$HOLDER") || die "no lock is held: $(head -n 1 "$private/held.log")"
+	SUPERVISOR=$(pgrep -o -P "$HOLDER") || die "no lock is held: $(head -n 1 "$private/held.log")"
 }
 
 holds_no_more() {

@@ -829,15 +829,18 @@ is_over() {
 	[ "$(queue)" = "w2 w3" ]
 	got w2
 	got w3 look
-	# a waiter that was woken is in no queue
-	node 1 del k
-	node 1 zrem 'redlock:queue:{k}' w2 w3
-	node 1 set 'redlock:reserved:{k}' "$(id b)" px 60000
-	acquires d '' "$(id b)" w2
-	is_answer $yes
-	[ "$(node 1 get k)" = "$(token d)" ]
-	[ "$(reservation k)" = "" ]
-	[ "${item[waiters]}" = 0 ]
+	# a waiter that was woken is in no queue; others may be
+	for left in 1 0; do
+		node 1 del k
+		node 1 zrem 'redlock:queue:{k}' w2
+		[ $left = 1 ] || node 1 zrem 'redlock:queue:{k}' w3
+		node 1 set 'redlock:reserved:{k}' "$(id b)" px 60000
+		acquires d '' "$(id b)" w2
+		is_answer $yes
+		[ "$(node 1 get k)" = "$(token d)" ]
+		[ "$(reservation k)" = "" ]
+		[ "${item[waiters]}" = $left ]
+	done
 }
 
 @test "hand-off: the first waiter is woken, with one message, and the next ones move up" {

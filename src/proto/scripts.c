@@ -8,12 +8,12 @@
 #include "proto/scripts.inc"
 
 /* An attempt and its release that wait in the socket of a stopped server must be read in one go:
- * Redis drops unread bytes when it finds that the client is gone. They have a key each, of 64
- * bytes (of 120 with an owner's text of 60), a token with the longest owner, and 250 bytes for all
+ * Redis drops unread bytes when it finds that the client is gone. They have a key each, of 52
+ * bytes (of 110 with an owner's text of 60), a token with the longest owner, and 250 bytes for all
  * else. Mostly, at least one of them is sent by digest, and any key fits.
  */
 #define SERVER_READ_BYTES (16 * 1024)
-#define ARGUMENTS_BYTES (2 * 64 + TOKEN_MAX + 250)
+#define ARGUMENTS_BYTES (2 * 52 + TOKEN_MAX + 250)
 
 _Static_assert(
 	sizeof(script_acquire) + sizeof(script_hand_off) + ARGUMENTS_BYTES < SERVER_READ_BYTES,

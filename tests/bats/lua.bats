@@ -384,6 +384,9 @@ guard_of() {
 	[[ "$(guard_of "$b 1 9 1 1$h" "$server" "# role:active-replica master_replid:$h second_repl_offset:-1 ")" == "Q $a "* ]]
 	# a server that does not tell the id
 	[ "$(guard_of "$a 1 9 1 0" "$server" "# role:master second_repl_offset:-1 ")" = "votes $a $a 1 9 1 0" ]
+	# a quarantine that was over once does not begin again in this life, whatever the clocks say
+	[ "$(guard_of "$b 9999999999999 50 1 1$h" "$server" "$master")" = "votes $b $b 9999999999999 50 1 1$h" ]
+	is_like "$(guard_of "$a 9999999999999 50 1 1$other" "$server" "$master")" "Q $a * 60000 * 0$h"
 	# in quarantine, by either kind of mark
 	is_like "$(guard_of "$a 9999999999999 50 1 0$h" "$server" "$master")" "Q $a * 60000 * 0$h"
 	is_like "$(guard_of "$b 9999999999999 50 1 0$h" "$server" "$master")" "Q $b * 60000 * 0$h"
@@ -791,6 +794,28 @@ is_over() {
 	run_script hand_off k "$(id a)" "t 0 0   0 0 60000   "
 	is_answer $yes
 	[ "${item[ms]}" -gt 590000 ]
+}
+
+@test "plain requests: an empty value is another program's, as any other value" {
+	waiting_test
+	for mark in '' yes; do
+		node 1 flushall
+		[ -z "$mark" ] || is_over
+		for n in 1 2 3 4 5 6; do
+			node 1 set k '' px 60000 > "$T/set"
+			case $n in
+			1) acquires a && is_answer $foreign '' ;;
+			2) looks a && is_answer $foreign '' ;;
+			3) undoes a && is_answer $foreign '' ;;
+			4) run_script hand_off k "$(id a)" " 0 0   0 0 60000   " && is_answer $foreign '' ;;
+			5) run_script extend k "$(id a)" " 0 600000 " && is_answer $foreign '' ;;
+			6) run_script acquire k "$(token a)" " 0  600000 0 0 60000 1   " && is_answer $foreign '' ;;
+			esac
+			[ "$(node 1 exists k) $(node 1 get k)" = "1 " ]
+			left=$(node 1 pttl k)
+			[[ $left -gt 50000 && $left -le 60000 ]]
+		done
+	done
 }
 
 @test "plain requests: a replica answers none, though it has its master's mark and history" {

@@ -331,11 +331,11 @@ watches() {
 		node $i set "redlock:queue:{job}" 1 px 600000 > "$T/set"
 	done
 	node 3 config resetstat > "$T/set"
-	# its request and its release have arrived when the node continues
+	# its request, its release and the deletion have arrived when the node continues
 	stop_node 3
 	run -75 redlock run -n -k job -- true
 	continue_node 3
-	heard() { [ "$(evals 3)" = 2 ]; }
+	heard() { [ "$(evals 3)" = 3 ]; }
 	eventually heard
 	[ "$(node 3 get "redlock:reserved:{job}")" = "$id" ]
 	[ "$(node 3 exists "redlock:wake:{job}")" = 0 ]

@@ -41,7 +41,7 @@ end
 -- include parts/quiet.lua
 
 local wall, ttl
-if value == '' then
+if value == true then
 	wall, ttl = match(rest, '^ 0 (%d*) (%d+) ')
 end
 if wall and has_vote() then

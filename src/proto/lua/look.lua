@@ -20,7 +20,7 @@ if value and has_vote()
 	and try('EXISTS', queue, reserved, 'redlock:fence:{' .. key .. '}', 'redlock:limit:{' .. key .. '}') == 0
 	and try('PUBSUB', 'NUMSUB', queue)[2] == 0 then
 	local notes = ' 0 ' .. REPLY_RUN_ID .. run_id
-	if value == '' then
+	if value == true then
 		return CODE_GONE .. ' 0' .. notes .. '\n'
 	end
 	local own = is_own()

@@ -7,7 +7,7 @@
 local is_plain = find(rest, '^0 ')
 -- include parts/plain.lua
 
-if value == '' then
+if value == true then
 	return CODE_GONE .. ' 0 0\n'
 end
 -- include parts/others.lua

@@ -80,7 +80,7 @@ repeat
 	else
 		over, over_there = to_number(over or node_ms), to_number(over_there or client_ms)
 		given = min(to_number(given or 0), max(needed, QUARANTINE_BELIEVED_MS))
-		if given > 0 and node_ms >= over and client_ms >= over_there then
+		if given > 0 and (was == GUARD_OVER .. (replid or '') or node_ms >= over and client_ms >= over_there) then
 			history = #history == 41 and GUARD_OVER .. sub(history, 2) or history
 			if history ~= was then
 				try('SET', GUARD_KEY, sub(mark, 1, -#was - 1) .. history)

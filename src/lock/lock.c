@@ -165,7 +165,9 @@ static void judge_server(struct step *s, const struct event *ev)
 	bool is_guarded = (ev->op == OP_ACQUIRE || ev->op == OP_REPAIR) && !reply->is_unguarded;
 	usec left;
 
-	tally_identify(&lock->tally, ev->node, reply->run_id, s->now);
+	/* An error may be another server's. */
+	if (reply->run_id[0] || reply->vote != VOTE_ABSENT)
+		tally_identify(&lock->tally, ev->node, reply->run_id, s->now);
 	if (!reply->run_id[0] || reply->vote != VOTE_YES ||
 		!tally_doubts(&lock->tally, ev->node, lock->policy.quarantine, s->now, &left))
 		return;

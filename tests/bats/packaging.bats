@@ -263,29 +263,38 @@ logged() {
 	is_harmless
 }
 
-@test "locked: no text of a setting reaches the log or a shell as a command" {
+no_text_is_a_command() {
+	local text
 	hostile_texts
 	mkdir "$T/work"
 	cd "$T/work"
 	held_by_another
-	for SHELL_OF_JOB in dash bash; do
-		for text in "${HOSTILE[@]}" "${CONTROLS[@]}"; do
-			[[ "$text" == *[$'\r\n'] ]] && logged 64 LOCK_KEY="$text" || logged 0 LOCK_KEY="$text"
-		done
-		for text in "${HOSTILE[@]}" "${CONTROLS[@]::2}" "${CONTROLS[@]: -4}" "$(printf %s "${CONTROLS[@]}")"; do
-			logged 127 LOCK_BINARY="$text"
-			logged 127 LOCK_BINARY="./$text"
-			logged 127 LOCK_BINARY="$text.deb"
-			logged 64 LOCK_SHA256="$text" LOCK_BINARY="$T/bin/redlock"
-			logged 64 LOCK_SHA256=x LOCK_BINARY="$text"
-			logged 64 LOCK_WAIT="$text"
-			logged 64 REDLOCK_KILL_AFTER="$text"
-			logged "[67][45]" REDLOCK_OWNER="$text" LOCK_WAIT=0
-			logged '[1-9]*' LOCK_KEY=free LOCK_SHELL="$T/none/$text"
-			logged '[067]*' LOCK_KEY=free REDLOCK_NODES="$text" LOCK_WAIT=0
-		done
+	for text in "${HOSTILE[@]}" "${CONTROLS[@]}"; do
+		[[ "$text" == *[$'\r\n'] ]] && logged 64 LOCK_KEY="$text" || logged 0 LOCK_KEY="$text"
+	done
+	for text in "${HOSTILE[@]}" "${CONTROLS[@]::2}" "${CONTROLS[@]: -4}" "$(printf %s "${CONTROLS[@]}")"; do
+		logged 127 LOCK_BINARY="$text"
+		logged 127 LOCK_BINARY="./$text"
+		logged 127 LOCK_BINARY="$text.deb"
+		logged 64 LOCK_SHA256="$text" LOCK_BINARY="$T/bin/redlock"
+		logged 64 LOCK_SHA256=x LOCK_BINARY="$text"
+		logged 64 LOCK_WAIT="$text"
+		logged 64 REDLOCK_KILL_AFTER="$text"
+		logged "[67][45]" REDLOCK_OWNER="$text" LOCK_WAIT=0
+		logged '[1-9]*' LOCK_KEY=free LOCK_SHELL="$T/none/$text"
+		logged '[067]*' LOCK_KEY=free REDLOCK_NODES="$text" LOCK_WAIT=0
 	done
 	let_go
+}
+
+@test "locked: no text of a setting reaches the log or a shell as a command, with dash" {
+	SHELL_OF_JOB=dash
+	no_text_is_a_command
+}
+
+@test "locked: no text of a setting reaches the log or a shell as a command, with bash" {
+	SHELL_OF_JOB=bash
+	no_text_is_a_command
 }
 
 @test "locked: the shell is words, and none of them is a pattern" {

@@ -225,8 +225,8 @@ static void push_argument(struct request *r, enum argument argument, const struc
 	}
 }
 
-/* Makes one word of the words from `first` on, with a space between two of them. Returns 0. */
-static int join_words(struct request *r, int first)
+/* Makes one word of the words from `first` on, with a space between two of them. */
+static void join_words(struct request *r, int first)
 {
 	char *text = r->text + r->used;
 	size_t len = 0;
@@ -241,7 +241,6 @@ static int join_words(struct request *r, int first)
 	r->used += len + 1;
 	r->argc = first;
 	push_bytes(r, text, len);
-	return 0;
 }
 
 void request_script(
@@ -255,14 +254,16 @@ void request_script(
 
 		if (place == ARGUMENT_PART && !parts_from)
 			parts_from = r->argc;
-		if (place == ARGUMENT_LATER && parts_from)
-			parts_from = join_words(r, parts_from);
+		if (place == ARGUMENT_LATER && parts_from) {
+			join_words(r, parts_from);
+			parts_from = 0;
+		}
 		push_argument(r, scripts[op].arguments[i].name, lock, args);
 		if (place == ARGUMENT_LATER && r->len[r->argc - 1] == 0)
 			r->argc--;
 	}
 	if (parts_from)
-		(void)join_words(r, parts_from);
+		join_words(r, parts_from);
 }
 
 int request_delete_words(const char *argv[REQUEST_WORDS_MAX], size_t len[REQUEST_WORDS_MAX],

@@ -465,7 +465,7 @@ one_info() { [ "$(info_calls)" = 1 ]; }
 	is_answer $yes
 	[ "${item[i]}" = "${run:0:16}" ]
 	one_info
-	# without a mark, the server tells it, and does not if nobody asks
+	# without a mark, the server tells it, and does not if the client does not ask
 	node 1 del {redlock}:node
 	plain_acquire '' 0 0 0
 	is_answer $yes

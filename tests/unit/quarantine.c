@@ -95,6 +95,22 @@ TEST(a_server_is_seen_in_each_of_its_replies)
 	CHECK_TEXT(t.ballot[0].server.run_id, "two");
 }
 
+/* A server that is loading its data is no sign of the one before it. */
+TEST(an_error_does_not_lengthen_the_life_of_the_server_before)
+{
+	struct rig r;
+
+	replace_server(&r, 30 * USEC_SEC);
+	reply_with(&r, 0, reply_absent(REASON_LOADING, NULL));
+	votes(&r, ".AA");
+	while (serve(&r)) /* the releases */
+		;
+	wait_until(&r, resume_at(&r));
+	votes(&r, "Y");
+	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_QUARANTINE);
+	CHECK_INT(r.lock.tally.ballot[0].reply.pttl, BEGIN + 30 * USEC_SEC - r.now);
+}
+
 TEST(quarantine_sets_the_time_of_the_next_attempt)
 {
 	struct rig r;

@@ -122,16 +122,22 @@ TEST(a_client_that_need_not_wait_does_not_queue)
 	CHECK_INT(sends(&r, OP_SUBSCRIBE), 0);
 }
 
+/* Our attempt gets the queue node alone: a release goes there, and a join behind it. */
+static void fail_an_attempt(struct rig *r)
+{
+	queue_as(r, 0, HELD_FOR);
+	next_attempt(r);
+	reply_with(r, 0, told(VOTE_YES, "", 0));
+	reply_with(r, 1, by_another(HELD_FOR));
+	reply_with(r, 2, by_another(HELD_FOR));
+}
+
 /* In one packet: the join finds the key free of our own vote. */
 TEST(a_join_follows_the_release_of_the_attempt)
 {
 	struct rig r;
 
-	queue_as(&r, 0, HELD_FOR);
-	next_attempt(&r);
-	reply_with(&r, 0, told(VOTE_YES, "", 0));
-	reply_with(&r, 1, by_another(HELD_FOR));
-	reply_with(&r, 2, by_another(HELD_FOR));
+	fail_an_attempt(&r);
 	CHECK_INT(r.fake[0].queued, 2);
 	CHECK_INT(r.fake[0].queue[0].op, OP_UNDO);
 	CHECK_INT(r.fake[0].queue[1].op, OP_JOIN);
@@ -150,11 +156,7 @@ TEST(a_join_after_a_release_whose_script_is_unknown_is_sent_again)
 {
 	struct rig r;
 
-	queue_as(&r, 0, HELD_FOR);
-	next_attempt(&r);
-	reply_with(&r, 0, told(VOTE_YES, "", 0));
-	reply_with(&r, 1, by_another(HELD_FOR));
-	reply_with(&r, 2, by_another(HELD_FOR));
+	fail_an_attempt(&r);
 	reply_with(&r, 0, reply_absent(REASON_NO_SCRIPT, "NOSCRIPT No matching script."));
 	CHECK(r.lock.peer[0].pending && r.lock.peer[0].releasing);
 	CHECK_INT(r.fake[0].queue[0].op, OP_JOIN);

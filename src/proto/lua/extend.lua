@@ -5,7 +5,7 @@
 -- include parts/keys.lua
 -- arguments
 
--- Nobody asks for the server's run id, which this client has got on this connection.
+-- The client has got the server's run id on this connection, and does not ask for it.
 local ttl = match(rest, '^ 0 (%d+) $')
 local is_plain = ttl
 -- include parts/plain.lua

@@ -2,7 +2,7 @@
 -- Uses `is_plain` (plain.lua), and the beginning of `rest`: own_limit and wall.
 -- include keys.lua
 
--- run_id: the beginning of the id of the server process; '': nobody asks for it; nil: the request is not plain, the server
+-- run_id: the beginning of the id of the server process; '': the client does not ask for it; nil: the request is not plain, the server
 -- is no master, or the mark does not tell. In the text, the id of the history comes after 50 bytes at least. (A text has no
 -- field `err`.)
 local replication, mark, run_id = try('INFO', 'replication'), nil, nil

@@ -243,7 +243,7 @@ through() {
 
 @test "an extension is refused because the password has changed: the key is released all the same" {
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
-	in_background "$T/out" run -vv -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -vv -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually key_is_held job
 	for i in 1 2; do
 		as_master $i acl setuser app resetpass '>other' > "$T/acl"
@@ -690,7 +690,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 
 @test "the password changes while the lock is held: redlock reads the file again" {
 	cd "$T"
-	in_background "$T/out" run -v --username app --password-file pass -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -v --username app --password-file pass -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually key_is_held job
 	cd /
 	echo n3w > "$T/new"
@@ -711,7 +711,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	ended_with 0
 	file_has "$T/out" "^done"
 	# a file that redlock cannot read any more: the password from the last reading counts
-	in_background "$T/out" run -v --username app --password-file "$T/pass" -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/gone ]; do sleep 0.02; done"
+	in_background "$T/out" run -v --username app --password-file "$T/pass" -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/gone ]; do sleep 0.1; done"
 	eventually key_is_held job
 	rm "$T/pass"
 	for i in 1 2 3; do as_master $i client kill user app > "$T/acl"; done
@@ -728,7 +728,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	for i in 1 2 3; do as_master $i config set requirepass '' > "$T/acl"; done
 	everywhere acl deluser app
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
-	in_background "$T/out" run -vv --node-wait 1h -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -vv --node-wait 1h -k job "${BRIEF[@]}" -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually file_has "$T/out" "waiting: no quorum"
 	everywhere acl setuser app on '>s3cret' '~*' '&*' '+@all'
 	eventually file_has "$T/out" "acquired 'job'"

@@ -29,7 +29,7 @@ list_of() { redlock config --nodes "$1" | sed -n 's/^# list \([0-9a-f]*\) of .*/
 # holds_there ARG...: a holder with the nodes 3 4 5. `ends` ends its command. With STAYS=1, TERM does not.
 holds_there() {
 	REDLOCK_NODES=$THERE in_background "$T/holder" run -k deploy --owner 'root@web3:42 make' "$@" -- \
-		sh -c 'test -z "$1" || trap ": > \"$0/term\"" TERM; : > "$0/began"; until [ -e "$0/end" ]; do sleep 0.05; done' "$T" "${STAYS-}"
+		sh -c 'test -z "$1" || trap ": > \"$0/term\"" TERM; : > "$0/began"; until [ -e "$0/end" ]; do sleep 0.1; done' "$T" "${STAYS-}"
 	HOLDER=$BG
 	eventually test -e "$T/began"
 }

@@ -85,7 +85,7 @@ block() {
 	nodes_start 3
 	# A node timeout of 600 ms: doctor warns of a node that is nearly late.
 	export REDLOCK_TTL=12s PATH=$REDLOCK_BUILD:$PATH
-	in_background "$T/out" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 3
 	block nodes.md 'systemctl restart redis-server' > "$T/commands"
 	[ "$(wc -l < "$T/commands")" -eq 5 ]
@@ -155,10 +155,10 @@ sample() {
 
 @test "docs/faq.md: a lost lock, no quorum and a busy lock look as they are shown" {
 	nodes_start 3
-	in_background "$T/out" run --ttl 3s -k sync -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run --ttl 3s -k sync -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on sync 3
 	in_background "$T/busy" run -k deploy --owner 'ann@ci1:4211 make deploy' -- sh -c \
-		"until [ -e $T/go ]; do sleep 0.02; done"
+		"until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on deploy 3
 	run redlock run -k deploy -n -- true
 	sample '$ redlock run -k deploy -n -- make deploy; echo $?'

@@ -64,7 +64,7 @@ events_are() { is_like "$(cat "$T/events")" "$(printf '%s\n' "$@")"; }
 	# known by the replies to the release only
 	rm "$T/events"
 	export T
-	export -f node
+	export_helpers
 	run -79 redlock run -q -k other --on-event "$T/note" -- bash -c \
 		"for i in 1 2 3; do node \$i set other rival px 60000; done > '$T/set'"
 	events_are "acquired key=other status=" "lost key=other status=79"
@@ -119,7 +119,7 @@ events_are() { is_like "$(cat "$T/events")" "$(printf '%s\n' "$@")"; }
 
 @test "--on-event: a hanging command delays neither the lock, nor the command, nor the release; the order is kept" {
 	in_background "$T/out" run -k job --on-event "echo \$REDLOCK_EVENT begins >> '$T/log'
-		until [ -e '$T/go' ]; do sleep 0.02; done; echo \$REDLOCK_EVENT ends >> '$T/log'" -- touch "$T/ran"
+		until [ -e '$T/go' ]; do sleep 0.1; done; echo \$REDLOCK_EVENT ends >> '$T/log'" -- touch "$T/ran"
 	eventually test -e "$T/ran"
 	eventually held_on job 0
 	run -0 redlock run -w 20s -k job -- true
@@ -130,7 +130,7 @@ events_are() { is_like "$(cat "$T/events")" "$(printf '%s\n' "$@")"; }
 }
 
 @test "--on-event: a signal ends the wait for the commands, but not the commands" {
-	in_background "$T/out" run -k job --on-event "until [ -e '$T/go' ]; do sleep 0.02; done; '$T/note'" -- touch "$T/ran"
+	in_background "$T/out" run -k job --on-event "until [ -e '$T/go' ]; do sleep 0.1; done; '$T/note'" -- touch "$T/ran"
 	eventually test -e "$T/ran"
 	eventually held_on job 0
 	kill -TERM "$BG"
@@ -156,7 +156,7 @@ events_are() { is_like "$(cat "$T/events")" "$(printf '%s\n' "$@")"; }
 }
 
 @test "--on-event: redlock killed, or its supervisor: the commands run to their end" {
-	hook="until [ -e '$T/go' ]; do sleep 0.02; done; '$T/note'"
+	hook="until [ -e '$T/go' ]; do sleep 0.1; done; '$T/note'"
 	in_background "$T/out" run -k job --on-event "$hook" -- sleep 60
 	eventually held_on job 3
 	eventually pgrep -P "$BG" > "$T/children"
@@ -205,7 +205,7 @@ hook_is_stopped() { pgrep -P "$1" -x rl-hook > "$T/hook" && in_state "$(cat "$T/
 
 @test "--on-event: after a command stopped the hook process, the next event continues it while redlock runs" {
 	in_background "$T/out" run -k job "${STURDY[@]}" --on-lost warn --on-event "$(stops_hook "'$T/note'")" -- sh -c "
-		until [ -e '$T/go' ]; do sleep 0.02; done"
+		until [ -e '$T/go' ]; do sleep 0.1; done"
 	eventually hook_is_stopped "$BG"
 	for i in 1 2 3; do node "$i" set job rival px 60000 > /dev/null; done
 	eventually file_has "$T/events" lost
@@ -225,7 +225,7 @@ hook_is_stopped() { pgrep -P "$1" -x rl-hook > "$T/hook" && in_state "$(cat "$T/
 @test "--on-event: a hook process that is stuck is killed in the end, with its commands" {
 	needs ptrace look_inside
 	hastily in_background "$T/out" run -k job --on-event "echo \$\$ > '$T/command'; exec sleep 60" -- sh -c "
-		until [ -e '$T/go' ]; do sleep 0.02; done"
+		until [ -e '$T/go' ]; do sleep 0.1; done"
 	eventually test -s "$T/command"
 	pgrep -P "$BG" -x rl-hook > "$T/hook"
 	coproc "$REDLOCK_BUILD/tools/freeze" "$(cat "$T/hook")" 3>&-
@@ -278,7 +278,7 @@ hook_is_stopped() { pgrep -P "$1" -x rl-hook > "$T/hook" && in_state "$(cat "$T/
 
 @test "sd_notify: a standby is not ready before it has the lock" {
 	service_manager "$T/notify"
-	(unset NOTIFY_SOCKET; in_background "$T/holder" run -k job -- sh -c "until [ -e '$T/go' ]; do sleep 0.02; done"; echo "$BG" > "$T/pid")
+	(unset NOTIFY_SOCKET; in_background "$T/holder" run -k job -- sh -c "until [ -e '$T/go' ]; do sleep 0.1; done"; echo "$BG" > "$T/pid")
 	also_end "$(cat "$T/pid")"
 	eventually held_on job 3
 	in_background "$T/out" run -k job -- sleep 60
@@ -296,7 +296,7 @@ hook_is_stopped() { pgrep -P "$1" -x rl-hook > "$T/hook" && in_state "$(cat "$T/
 
 @test "sd_notify: STOPPING=1 comes when redlock is asked to end, before the command has ended; a loss is told" {
 	service_manager "$T/notify"
-	in_background "$T/out" run -k job -- bash -c "trap 'until [ -e $T/go ]; do sleep 0.02; done; exit 0' TERM; echo up
+	in_background "$T/out" run -k job -- bash -c "trap 'until [ -e $T/go ]; do sleep 0.1; done; exit 0' TERM; echo up
 		while :; do sleep 0.02; done"
 	eventually file_has "$T/out" up
 	kill -TERM "$BG"

@@ -322,7 +322,7 @@ signal.pause()' "$T/store" > "$T/lease" 3>&- &
 
 @test "gate: a store that is replaced by hand while a gate waits for it is opened anew" {
 	"$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- \
-		sh -c 'until [ -e "$0/go" ]; do sleep 0.02; done' "$T" 3>&- &
+		sh -c 'until [ -e "$0/go" ]; do sleep 0.1; done' "$T" 3>&- &
 	first=$!
 	also_end $first
 	eventually test -s "$T/store"
@@ -362,7 +362,7 @@ signal.pause()' "$T/store" > "$T/lease" 3>&- &
 
 @test "gate: a newer command does not begin while an older one is running, though its gate is gone" {
 	env -u X "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- \
-		sh -c 'sh -c "echo in; until [ -e $0/go ]; do sleep 0.02; done; echo out" & exit 0' "$T" > "$T/log" 3>&- &
+		sh -c 'sh -c "echo in; until [ -e $0/go ]; do sleep 0.1; done; echo out" & exit 0' "$T" > "$T/log" 3>&- &
 	also_end $!
 	eventually file_has "$T/log" in
 	run gate -n --fence 2 -- echo never
@@ -400,7 +400,7 @@ signal.pause()' "$T/store" > "$T/lease" 3>&- &
 @test "a holder that does not know that it lost its lock is stopped at the gate" {
 	export REDLOCK_BUILD T
 	in_background "$T/old" run -k job --fence --ttl 6s --node-timeout 900ms --on-lost warn -- sh -c '
-		echo up; until [ -e $T/go ]; do sleep 0.02; done
+		echo up; until [ -e $T/go ]; do sleep 0.1; done
 		$REDLOCK_BUILD/redlock gate --store $T/store -- sh -c "echo old >> $T/written"; echo "gate: $?"'
 	eventually file_has "$T/old" up
 	for i in 1 2 3; do node $i del job > "$T/set"; done

@@ -24,7 +24,7 @@ now() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 start() {
 	local name=$1
 	shift
-	in_background "$T/$name" run -k job "$@" -- sh -c "echo up; until [ -e $T/$name.go ]; do sleep 0.02; done"
+	in_background "$T/$name" run -k job "$@" -- sh -c "echo up; until [ -e $T/$name.go ]; do sleep 0.1; done"
 	HOLDER=$BG
 }
 has_job() { eventually file_has "$T/$1" "^up$"; }
@@ -177,7 +177,7 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 @test "the first waiter is killed within milliseconds of the release" {
 	for ms in 0 1 2 3 4 6 8 10; do
 		in_background "$T/a" run -k job "${TTL[@]}" -- sh -c "echo up
-			until [ -e $T/pid ]; do sleep 0.02; done
+			until [ -e $T/pid ]; do sleep 0.1; done
 			pid=\$(cat $T/pid); (sleep 0.0$(printf %02d $ms); kill -KILL \$pid) & date +%s%3N > $T/free"
 		has_job a
 		enqueue b$ms "${TTL[@]}"

@@ -9,7 +9,7 @@ setup() {
 		#!/bin/sh
 		trap 'sleep 0.2; exit' TERM
 		echo $$ > "$0.new" && mv "$0.new" "$0.pid"
-		until [ -e "$0.go" ]; do sleep 0.02; done
+		until [ -e "$0.go" ]; do sleep 0.1; done
 	END
 	# each of them leaves it in a session of its own, and ends with $1, or waits
 	cat > "$T/by_sh" <<- 'END'
@@ -167,7 +167,7 @@ waits_for_store() { grep -qE -- "-> FLOCK +ADVISORY +WRITE $1 [^ ]*:$(stat -c %i
 	[ "${lines[0]}" = "redlock: cannot supervise the command: /proc does not show this process" ]
 	[ "${lines[1]}" = "hint: programs that close inherited descriptors, such as sudo, run on while '$T/store' is free" ]
 	unshare --pid --fork --kill-child "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- \
-		sh -c 'echo up; until [ -e "$0.go" ]; do sleep 0.02; done' "$T/daemon" > "$T/out" 2>&1 3>&- &
+		sh -c 'echo up; until [ -e "$0.go" ]; do sleep 0.1; done' "$T/daemon" > "$T/out" 2>&1 3>&- &
 	first=$!
 	also_end $first
 	eventually file_has "$T/out" up
@@ -187,7 +187,7 @@ waits_for_store() { grep -qE -- "-> FLOCK +ADVISORY +WRITE $1 [^ ]*:$(stat -c %i
 		mount -t proc -o "$1" proc /proc && cd "${0%/*}" || exit
 		user="setpriv --reuid=65534 --regid=65534 --clear-groups"
 		$user "$2" gate --store store --fence 1 -- ./by_closefrom wait &
-		until [ -e daemon.pid ]; do sleep 0.02; done
+		until [ -e daemon.pid ]; do sleep 0.1; done
 		kill -TERM $!
 		wait $!
 		echo $?
@@ -229,7 +229,7 @@ waits_for_store() { grep -qE -- "-> FLOCK +ADVISORY +WRITE $1 [^ ]*:$(stat -c %i
 
 @test "gate: a command that ends by a signal leaves its processes; the store stays locked until they end" {
 	run -139 timeout 60 "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- \
-		sh -c "sh -c 'echo > $T/up; until [ -e $T/go ]; do sleep 0.02; done; echo > $T/alive' > $T/out 2>&1 3>&- & until [ -e $T/up ]; do sleep 0.02; done; kill -SEGV \$\$"
+		sh -c "sh -c 'echo > $T/up; until [ -e $T/go ]; do sleep 0.1; done; echo > $T/alive' > $T/out 2>&1 3>&- & until [ -e $T/up ]; do sleep 0.1; done; kill -SEGV \$\$"
 	run -75 redlock gate -w 10ms --store "$T/store" --fence 2 -- true
 	touch "$T/go"
 	run -0 redlock gate -w 20s --store "$T/store" --fence 2 -- true

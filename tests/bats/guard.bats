@@ -30,7 +30,7 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 # ---- new nodes ----
 
 @test "all nodes restart one after the other, and are admitted: the holder keeps the lock" {
-	in_background "$T/holder" run -v --ttl 9s --node-timeout 1500ms -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -v --ttl 9s --node-timeout 1500ms -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.1; done"
 	eventually file_has "$T/holder" '^up'
 	for i in 1 2 3; do
 		kill_node $i
@@ -130,7 +130,7 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 	redlock run --ttl 2000s -k job -- true
 	has_mark 1 "$id 1000 1100002 1000 1${history#0}"
 	export T N
-	export -f node eventually held_on holders in_state
+	export_helpers
 	redlock run --ttl 2000s -k job -- bash -c 'eventually held_on job 3'
 	has_mark 1 "$id 1000 1100002 1000 1${history#0}"
 }
@@ -202,7 +202,7 @@ forgets() {
 }
 
 @test "a key is not repaired on a node in quarantine, and is repaired after it" {
-	in_background "$T/out" run -vv "${BRIEF[@]}" --max-ttl 9s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -vv "${BRIEF[@]}" --max-ttl 9s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 3
 	node 2 flushall > "$T/set"
 	eventually file_has "$T/out" "2.sock repair: is in quarantine for another"
@@ -228,7 +228,7 @@ forgets() {
 extends_and() { redlock extend "${LONG[@]}" -k job --token "$token" && "$@"; }
 
 @test "an extension that finds the lock counts, in any life of the node" {
-	in_background "$T/out" run -v "${BRIEF[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -v "${BRIEF[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 3
 	for i in 1 2 3; do node $i set '{redlock}:node' "$(printf %040d 1) 1000 5000 1000 $(history $i)"; done > "$T/set"
 	eventually file_has "$T/out" "extended 'job'"

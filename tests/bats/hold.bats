@@ -93,7 +93,7 @@ extended() {
 }
 
 @test "prints nothing while another client holds the lock" {
-	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 3
 	"$REDLOCK_BUILD/redlock" hold -k job > "$T/out" 2> "$T/err" 3>&- &
 	BG=$!
@@ -120,7 +120,7 @@ extended() {
 	free_everywhere job
 	# the same in a run
 	node 3 set job rival px 600000
-	in_background "$T/run" run -k job -- sh -c "touch $T/runs; until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/run" run -k job -- sh -c "touch $T/runs; until [ -e $T/go ]; do sleep 0.1; done"
 	eventually test -e "$T/runs"
 	[ "$(node 3 get job)" = rival ]
 	node 3 del job
@@ -319,7 +319,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 
 @test "a shell follows itself by \$\$, and leaves nothing when it is done" {
 	export T N
-	export -f node eventually held_on holders in_state
+	export_helpers
 	bash -c "'$REDLOCK_BUILD/redlock' hold -k job --follow \$\$ > '$T/held'
 		eventually held_on job 3
 		node 1 get job > '$T/value'
@@ -469,7 +469,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 # ---- end of a wait ----
 
 @test "a signal during the wait ends it, and leaves no key" {
-	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	holder=$BG
 	eventually held_on job 3
 	for signal in TERM INT HUP; do
@@ -486,7 +486,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 }
 
 @test "the followed process ends during the wait: 79, and no key" {
-	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	holder=$BG
 	eventually held_on job 3
 	follow "$T/stamps"
@@ -588,7 +588,7 @@ nobody() {
 		is_gone $second || echo alive
 	END
 	export T N REDLOCK_BUILD
-	export -f eventually held_on holders is_gone in_state
+	export_helpers
 	run -0 unshare --pid --fork --mount-proc bash "$T/reuse" 2> "$T/err" 3>&-
 	[ "${lines[-1]}" = alive ]
 }
@@ -775,7 +775,8 @@ terminal() {
 	ln -sf "$REDLOCK_BUILD/redlock" "$T/bin/redlock"
 	cd "$T"
 	export PATH=$T/bin:$PATH T N LC_ALL=C TERM=dumb PS1='ready> ' HISTFILE=/dev/null INPUTRC=/dev/null
-	export -f node eventually held_on holders file_has in_state is_gone extended left has_grown
+	export_helpers
+	export -f extended left has_grown
 	run "$REDLOCK_BUILD/tools/pty" "$@"
 	echo "--- $*"
 	echo "$output"
@@ -811,7 +812,7 @@ terminal() {
 }
 
 @test "^C during the wait for the lock" {
-	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 3
 	terminal expect:'waiting: ' send:'\x03' -- redlock hold -k job
 	[ "$status" -eq 130 ]
@@ -892,7 +893,7 @@ terminal() {
 
 @test "under a run: the lock is kept until the command ends, and is not reported as left over" {
 	export T N
-	export -f node eventually held_on holders in_state
+	export_helpers
 	run -0 --separate-stderr redlock run -k outer -- bash -c "'$REDLOCK_BUILD/redlock' hold -k inner --follow \$\$ > '$T/held'
 		eventually held_on inner 3; node 1 exists inner"
 	[ "$output" = 1 ]

@@ -162,7 +162,7 @@ floods() {
 		also_end $!
 		eventually test -s "$T/p$i.ready"
 	done
-	in_background "$T/holder" run -vv -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -vv -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	holder=$BG
 	eventually held_on job 3
 	in_background "$T/waiter" run -vv -k job -- true
@@ -241,7 +241,7 @@ declare -ga PROXY
 	answer=$(reply "Y 60000 0 i$id\\n")
 	serve a "$answer$answer"
 	export REDLOCK_NODES="unix://$T/a $SOUND"
-	in_background "$T/out" run -vv --ttl 6s --node-timeout 900ms -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -vv --ttl 6s --node-timeout 900ms -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually file_has "$T/out" "unix://$T/a $GARBAGE (a reply without a request)"
 	touch "$T/go"
 	ended_with 0

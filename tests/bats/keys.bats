@@ -9,7 +9,7 @@ setup() {
 	# A key that is free before then was released; and a node has time to answer on a busy machine.
 	export REDLOCK_TTL=10m REDLOCK_NODE_TIMEOUT=10s
 	export T N
-	export -f node eventually held_on holders in_state
+	export_helpers
 }
 teardown() { nodes_stop; }
 

@@ -25,7 +25,7 @@ declare -gA HOLDER SLOT
 hold() {
 	local name=$1
 	shift
-	in_background "$T/$name" run "${JOB[@]}" "$@" -- sh -c "echo slot \$REDLOCK_SLOT; until [ -e $T/$name.go ]; do sleep 0.02; done"
+	in_background "$T/$name" run "${JOB[@]}" "$@" -- sh -c "echo slot \$REDLOCK_SLOT; until [ -e $T/$name.go ]; do sleep 0.1; done"
 	HOLDER[$name]=$BG
 	eventually file_has "$T/$name" '^slot'
 	SLOT[$name]=$(sed -n 's/^slot //p' "$T/$name")
@@ -172,7 +172,7 @@ waits() { file_has "$T/$1" waiting; }
 @test "three slots are released at once: three waiters get them" {
 	for name in a b c; do hold $name "${LONG[@]}"; done
 	for name in d e f; do
-		in_background "$T/$name" run "${JOB[@]}" "${LONG[@]}" -- sh -c "echo slot \$REDLOCK_SLOT; until [ -e $T/$name.go ]; do sleep 0.02; done"
+		in_background "$T/$name" run "${JOB[@]}" "${LONG[@]}" -- sh -c "echo slot \$REDLOCK_SLOT; until [ -e $T/$name.go ]; do sleep 0.1; done"
 		W[$name]=$BG
 		eventually waits $name
 	done

@@ -34,7 +34,7 @@ hold_in_background() {
 	local list=$1 name=$2
 	shift 2
 	on "$list" in_background "$T/$name" run "$@" -- sh -c \
-		': > "$0.began"; until [ -e "$0.end" ]; do sleep 0.05; done' "$T/$name"
+		': > "$0.began"; until [ -e "$0.end" ]; do sleep 0.1; done' "$T/$name"
 	HOLDERS+=("$BG")
 	eventually test -e "$T/$name.began"
 }

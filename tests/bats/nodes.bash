@@ -117,20 +117,27 @@ forget_settings() {
 	[[ ${TMPDIR-} == "$T"* ]] || export TMPDIR=$T
 }
 
-# start_time PID: when that process, or the leader of group -PID, started, in clock ticks since boot.
+# look_up PID: STAT is what /proc says of that process, or of the leader of group -PID: its state, and so on. This
+# starts no process: tests poll with it.
+look_up() {
+	local line
+	{ read -r line < "/proc/${1#-}/stat"; } 2> /dev/null || return 1
+	read -ra STAT <<< "${line##*) }"
+}
+# start_time PID: when that process started, in STARTS: clock ticks since boot; nothing if it is gone.
 start_time() {
-	local stat
-	stat=$(cat "/proc/${1#-}/stat" 2> /dev/null) || return 0
-	# shellcheck disable=SC2086
-	set -- ${stat##*) }
-	echo "${20}"
+	local STAT=()
+	look_up "$1" || true
+	STARTS=${STAT[19]-}
 }
 
 # also_end PID: another process, or with -PID a group, to end with the test.
 declare -gA STARTED
 also_end() {
+	local STARTS
+	start_time "$1"
 	EXTRA+=("$1")
-	STARTED[$1]=$(start_time "$1")
+	STARTED[$1]=$STARTS
 }
 
 # also_end_holders FOLDER: the background holders that are registered there. The file of a killed holder remains, and
@@ -145,9 +152,9 @@ also_end_holders() {
 # A busy machine uses a pid again within a minute or two: the pid of a process that has ended may be that of another
 # test's process.
 is_reused() {
-	local now
-	now=$(start_time "$1")
-	[[ "$now" && "$now" != "${STARTED[$1]}" ]]
+	local STARTS
+	start_time "$1"
+	[[ "$STARTS" && "$STARTS" != "${STARTED[$1]}" ]]
 }
 
 # continue_all: the nodes and the processes of also_end, if they are stopped.
@@ -166,10 +173,14 @@ nodes_stop() {
 	done
 }
 
+# node I WORDS...: redis-cli's options and words, on node I
 node() {
 	local i=$1
 	shift
-	redis-cli -s "$T/$i.sock" "$@"
+	case $1 in
+	-* | monitor | subscribe | shutdown) redis-cli -s "$T/$i.sock" "$@" ;;
+	*) "$REDLOCK_BUILD/tools/ask" "$T/$i.sock" "$@" ;;
+	esac
 }
 
 # admitted I: the node answers, and has a vote, new as it is (redlock run --restart-guard).
@@ -205,21 +216,45 @@ with_a_clock() {
 jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
 
 # in_state PID LETTER: the process state in /proc, such as T (stopped) or Z (zombie).
-in_state() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
+in_state() {
+	local STAT
+	look_up "$1" && [ "${STAT[0]}" = "$2" ]
+}
 
 # not CMD...: the shell does not end a test for a line that begins with "!".
 not() { ! "$@"; }
 
 # eventually CMD...: polls until it is true, for at most 40 seconds.
 eventually() {
-	local end=$((SECONDS + 40))
-	until "$@"; do
+	local status=0
+	set +T # bats would trace each command of each poll: a fifth of the time of the suite
+	"$@" || poll "$@" || status=$?
+	set -T
+	return $status
+}
+# poll CMD...: each pause is an eighth longer than the one before it, up to 250 ms. A pause starts no process: it waits
+# for a pipe to which nobody writes.
+poll() {
+	local end=$((SECONDS + 40)) ms=10 pause silence
+	[ -p "$BATS_RUN_TMPDIR/silence" ] || mkfifo "$BATS_RUN_TMPDIR/silence"
+	exec {silence}<> "$BATS_RUN_TMPDIR/silence"
+	while
+		printf -v pause '0.%03d' $ms
+		read -rt "$pause" -u "$silence" || true
+		! "$@"
+	do
 		((SECONDS < end)) || {
 			echo "never came true: $*"
 			return 1
 		}
-		sleep 0.02
+		((ms = ms > 220 ? 250 : ms * 9 / 8 + 1))
 	done
+	exec {silence}<&-
+}
+
+# export_helpers: for a bash within a test
+export_helpers() {
+	export -f node eventually poll look_up held_on holders file_has in_state is_gone queued waiting in_queue
 }
 
 # evals NODE...: the number of scripts that these nodes have run since their last resetstat, together; those that a
@@ -235,8 +270,7 @@ evals() {
 holders() {
 	local i n=0
 	for ((i = 1; i <= N; i++)); do
-		! in_state "${PID[i]-}" T 2> /dev/null &&
-			[ "$(timeout 10 redis-cli -s "$T/$i.sock" exists "$1" 2>&1)" = 1 ] && n=$((n + 1))
+		! in_state "${PID[i]-}" T && [ "$(node "$i" exists "$1" 2>&1)" = 1 ] && n=$((n + 1))
 	done
 	echo "$n"
 }
@@ -250,8 +284,8 @@ free_everywhere() {
 file_has() { grep -q -- "$2" "$1" 2> /dev/null; }
 # is_gone PID: ended, waited for by its parent or not.
 is_gone() {
-	local state
-	! state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null) || [ "$state" = Z ]
+	local STAT
+	! look_up "$1" || [ "${STAT[0]}" = Z ]
 }
 
 # supervisor_of MAIN: its pid. The parent of the probe is younger.
@@ -290,9 +324,9 @@ queue_node() {
 		[ "$(queued $i)" = 0 ] || echo $i
 	done
 }
-# queued I [redis-cli options]: the number of waiters in the queues of node I that are connected.
+# queued I: the number of waiters in the queues of node I that are connected.
 queued() {
-	timeout 10 redis-cli -s "$T/$1.sock" "${@:2}" eval "
+	node "$1" eval "
 		local n = 0
 		for _, queue in ipairs(redis.call('KEYS', 'redlock:queue:*')) do
 			for _, name in ipairs(redis.call('ZRANGE', queue, 0, -1)) do
@@ -306,7 +340,7 @@ queued() {
 waiting() {
 	local i sum=0
 	for ((i = 1; i <= N; i++)); do
-		in_state "${PID[i]-}" T 2> /dev/null || sum=$((sum + $(queued "$i")))
+		in_state "${PID[i]-}" T || sum=$((sum + $(queued "$i")))
 	done
 	echo $sum
 }

@@ -55,7 +55,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 }
 
 @test "a minority that stops while the lock is held costs nothing: not at the extension, not at the end" {
-	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 5
 	stop_node 2
 	stop_node 3
@@ -69,7 +69,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 }
 
 @test "a minority that dies while the lock is held is survived" {
-	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 5
 	kill_node 2
 	kill_node 3
@@ -163,7 +163,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 }
 
 @test "a client that waits on a working majority keeps waiting when all passwords are wrong for a while" {
-	in_background "$T/holder" run -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.1; done"
 	local holder=$BG
 	eventually file_has "$T/holder" up
 	in_background "$T/out" run -vv -k job -- echo done
@@ -281,7 +281,7 @@ loses_it_on() {
 }
 
 @test "DEL on a minority is repaired by the next extension" {
-	in_background "$T/out" run "${STURDY[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run "${STURDY[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 5
 	value=$(node 3 get job)
 	for i in 1 2; do node $i del job; done
@@ -297,7 +297,7 @@ loses_it_on() {
 	# guard.bats has the quarantine
 	export REDLOCK_RESTART_GUARD=off
 	kill_node 4
-	in_background "$T/out" run "${STURDY[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run "${STURDY[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 4
 	start_node 4
 	kill_node 2
@@ -354,7 +354,7 @@ loses_it_on() {
 }
 
 @test "a release that reaches no majority is a warning with the time left, and changes no status" {
-	in_background "$T/out" run --ttl 20s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done; exit 6"
+	in_background "$T/out" run --ttl 20s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done; exit 6"
 	eventually held_on job 5
 	for i in 1 3 5; do kill_node $i; done
 	touch "$T/go"
@@ -641,7 +641,7 @@ forgotten_everywhere() {
 }
 
 @test "a node that forgot its scripts, and reads the release after redlock has ended, keeps no key" {
-	in_background "$T/run" run --ttl 600s --node-timeout 10s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/run" run --ttl 600s --node-timeout 10s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 5
 	forgotten_everywhere
 	stop_node 5

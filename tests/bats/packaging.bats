@@ -18,7 +18,7 @@ locked() { env LOCK_KEY=deploy "$@" "$PACKAGING/ci/locked"; }
 
 # held_by_another: another client holds the lock until let_go.
 held_by_another() {
-	in_background "$T/holder" run -k deploy -- bash -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k deploy -- bash -c "until [ -e $T/go ]; do sleep 0.1; done"
 	HOLDER=$BG
 	eventually held_on deploy 3
 }

@@ -25,7 +25,7 @@ recipe() {
 
 # others_hold KEY: another client holds it until others_let_go.
 others_hold() {
-	in_background "$T/holder" run -k "$1" --owner others -- bash -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k "$1" --owner others -- bash -c "until [ -e $T/go ]; do sleep 0.1; done"
 	HOLDER=$BG
 	eventually held_on "$1" 3
 }

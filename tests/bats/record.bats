@@ -188,7 +188,7 @@ all_json() {
 @test "extensions, the least margin, and a node with problems are recorded" {
 	kill_node 3
 	in_background "$T/out" run -v -k job -t 6s --node-timeout 900ms --record "$R" --metrics-file "$M" -- \
-		sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+		sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually file_has "$T/out" extended
 	touch "$T/go"
 	ended_with 0
@@ -209,7 +209,7 @@ all_json() {
 	exec 7> "$T/seven"
 	flock 7
 	in_background "$T/out" run -k job --record rec --metrics-file m.prom -- \
-		sh -c "exec 7>&-; until [ -e $T/go ]; do sleep 0.02; done"
+		sh -c "exec 7>&-; until [ -e $T/go ]; do sleep 0.1; done"
 	exec 7>&-
 	eventually is_closed "$T/seven"
 	[ ! -e rec ]
@@ -667,7 +667,7 @@ has_event() {
 }
 
 @test "--json and --log: no line that is kept current, and a full stderr delays no signal" {
-	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually held_on job 3
 	export REDLOCK_BUILD T
 	TERM=xterm run "$REDLOCK_BUILD/tools/pty" expect:'"message":"waiting: ' run:"touch $T/go" expect:'<begin>' \

@@ -11,7 +11,7 @@ start_nodes() {
 	nodes_start "$1"
 	export REDLOCK_TTL=10m REDLOCK_NODE_TIMEOUT=5s
 	export T N
-	export -f node eventually held_on holders in_state
+	export_helpers
 }
 
 @test "passes on the command's status, and releases on all nodes" {
@@ -242,7 +242,7 @@ start_nodes() {
 }
 
 @test "a waiter gets the lock when the holder is done" {
-	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done; echo first >> $T/order"
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done; echo first >> $T/order"
 	eventually held_on job 3
 	in_background "$T/waiter" run -k job -- sh -c "echo second >> $T/order"
 	eventually file_has "$T/waiter" waiting
@@ -310,7 +310,7 @@ start_nodes() {
 }
 
 @test "the lock is extended for as long as the command runs" {
-	in_background "$T/out" run -v -k job -t 8s --node-timeout 2s -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -v -k job -t 8s --node-timeout 2s -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	eventually file_has "$T/out" "extended 'job', valid for"
 	eventually held_on job 3
 	for i in 1 2 3; do
@@ -399,7 +399,7 @@ start_nodes() {
 	(trap '' HUP; exec "$REDLOCK_BUILD/redlock" run -k job -- sh -c 'kill -HUP $PPID; kill -HUP $$; echo alive') > "$T/out"
 	[ "$(cat "$T/out")" = alive ]
 	# also during a wait
-	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.1; done"
 	holder=$BG
 	eventually held_on job 3
 	(trap '' HUP USR1; exec "$REDLOCK_BUILD/redlock" run -k job -- echo woken) > "$T/waiter" 2>&1 3>&- &
@@ -538,7 +538,7 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 }
 
 @test "--once-per: a waiter finds the record as well, and a run that failed counts" {
-	in_background "$T/holder" run -k job --once-per 1h -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.02; done; exit 3"
+	in_background "$T/holder" run -k job --once-per 1h -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.1; done; exit 3"
 	holder=$BG
 	eventually file_has "$T/holder" up
 	in_background "$T/out" run -w 1h -k job --once-per 1h -- echo never

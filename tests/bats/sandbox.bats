@@ -503,7 +503,8 @@ REDLOCK_TTL" ]
 	# (until then it would eat the next keys)
 	is_stopped() { in_state "$(cat "$T/pid")" T; }
 	export PS1='ready> '
-	export -f eventually in_state is_stopped
+	export_helpers
+	export -f is_stopped
 	run -0 "$REDLOCK_BUILD/tools/pty" expect:'ready> ' send:'redlock sandbox -n 1 asking\r' expect:'<asking>' send:'\x1a' \
 		expect:'ready> ' run:"eventually is_stopped && redis-cli -s '$T/tmp/'*/1.sock ping | grep PONG" \
 		send:'fg\r' expect:asking send:'one\r' expect:'<one>' expect:'ready> ' send:'echo "<$?>"\r' expect:'<5>' \

@@ -481,7 +481,7 @@ extend_at_last() {
 # bats test_tags=not-under-qemu
 @test "wait: the first in the queue is served first, and wait stays until it is done" {
 	acquire "${LONG[@]}"
-	in_background "$T/run" run -k job "${LONG[@]}" -- sh -c "echo up > $T/had; until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/run" run -k job "${LONG[@]}" -- sh -c "echo up > $T/had; until [ -e $T/go ]; do sleep 0.1; done"
 	eventually in_queue 1
 	in_background "$T/wait" wait -k job
 	eventually in_queue 2

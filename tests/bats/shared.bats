@@ -24,7 +24,7 @@ hold() {
 	local name=$1
 	shift
 	in_background "$T/$name" run -k db "${LONG[@]}" --owner "$name" "$@" -- \
-		sh -c "echo $name >> $T/served; until [ -e $T/$name.go ]; do sleep 0.02; done"
+		sh -c "echo $name >> $T/served; until [ -e $T/$name.go ]; do sleep 0.1; done"
 	PID_OF[$name]=$BG
 }
 has_it() { eventually file_has "$T/served" "^$1\$"; }
@@ -308,7 +308,7 @@ readers() {
 @test "readers nest within readers, despite waiters; a reader does not become a writer" {
 	cat > "$T/work" <<- END
 		echo in >> "$T/served"
-		until [ -e "$T/inner" ]; do sleep 0.02; done
+		until [ -e "$T/inner" ]; do sleep 0.1; done
 		"$REDLOCK_BUILD/redlock" run -n -s -k db -- echo reader > "$T/out" 2>&1
 		"$REDLOCK_BUILD/redlock" run -n -k db -E 9 -- echo writer > "$T/writer" 2>&1
 		echo "\$?" >> "$T/writer"

@@ -76,7 +76,7 @@ has_probe() { pgrep -P "$1" -x rl-probe > "$T/parent" && pgrep -P "$(cat "$T/par
 
 @test "a probe that is stopped is continued at once" {
 	heard_once probe-stopped
-	in_own_group sh -c "until [ -e '$T/go' ]; do sleep 0.05; done"
+	in_own_group sh -c "until [ -e '$T/go' ]; do sleep 0.1; done"
 	eventually has_probe "$BG"
 	kill -STOP "$(cat "$T/probe")" "$(cat "$T/parent")"
 	eventually in_state "$(cat "$T/parent")" S

@@ -93,7 +93,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	grep -E 'result="lost".* 1$' "$T/metrics"
 	# acquired by a rival that still holds it; with any status of the command
 	export T
-	export -f node
+	export_helpers
 	for how in "" "--min-hold 2s" "--on-lost warn" "--limit 3"; do
 		run -79 redlock run -k job $how -- bash -c \
 			"for i in 1 2 3; do for k in job 'job#1' 'job#2' 'job#3'; do node \$i set \$k rival px 60000; done; done > '$T/set'; exit 3"
@@ -104,7 +104,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 
 @test "a key that is missing on a minority at the end: the command's status, and -v reports it" {
 	export T
-	export -f node
+	export_helpers
 	run -3 redlock run -k job -- bash -c "node 1 del job > '$T/del'; exit 3"
 	[ "$output" = "" ]
 	kill_node 3
@@ -114,7 +114,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	start_node 3
 	eventually admitted 3
 	export PIDS="${PID[2]} ${PID[3]}"
-	export -f in_state
+	export_helpers
 	run -3 redlock run -v -k job -- bash -c "for i in 1 2 3; do node \$i del job; done > '$T/del'; kill -STOP \$PIDS
 		for pid in \$PIDS; do until in_state \$pid T; do sleep 0.02; done; done; exit 3"
 	[[ "$output" == *"redlock: cannot tell whether 'job' was held to the end: 0 of 3 nodes still had it, 1 did not"* ]]
@@ -181,7 +181,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 }
 
 @test "--max-run does not count the wait, and 0 is no limit" {
-	in_background "$T/out" run -k job -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done"
+	in_background "$T/out" run -k job -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.1; done"
 	eventually file_has "$T/out" up
 	holder=$BG
 	in_background "$T/late" run -v -k job --max-run 4s -- echo done
@@ -207,7 +207,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	for signal in TERM INT QUIT HUP; do
 		rm -f "$T/go" "$T/out"
 		in_background "$T/out" run -v -k job "${STURDY[@]}" --record "$T/record" -- bash -c "
-			trap 'echo shuts down; until [ -e $T/go ]; do sleep 0.05; done; echo clean; exit 0' $signal
+			trap 'echo shuts down; until [ -e $T/go ]; do sleep 0.1; done; echo clean; exit 0' $signal
 			echo up; while :; do sleep 0.05; done"
 		eventually file_has "$T/out" up
 		kill "-$signal" "$BG"
@@ -328,7 +328,7 @@ waits_for_sleep() { pgrep -x sleep -P "$(pgrep -P "$(supervisor_of "$BG")")"; }
 
 @test "TERM to redlock: processes that ignore it keep the lock, and a message names --kill-after" {
 	in_background "$T/out" run -k job -- bash -c "
-		setsid bash -c 'echo \$\$ > $T/tree; trap \"\" TERM; until [ -e $T/go ]; do sleep 0.05; done' &
+		setsid bash -c 'echo \$\$ > $T/tree; trap \"\" TERM; until [ -e $T/go ]; do sleep 0.1; done' &
 		until [ -s $T/tree ]; do sleep 0.02; done
 		echo up; exec sleep 60"
 	eventually file_has "$T/out" up
@@ -372,7 +372,7 @@ waits_for_sleep() { pgrep -x sleep -P "$(pgrep -P "$(supervisor_of "$BG")")"; }
 @test "--wait-descendants holds the lock until the processes that the command left have ended" {
 	patiently
 	in_background "$T/out" run -k job --wait-descendants -- bash -c "
-		setsid bash -c 'echo \$\$ > $T/tree; until [ -e $T/go ]; do sleep 0.02; done' & exit 7"
+		setsid bash -c 'echo \$\$ > $T/tree; until [ -e $T/go ]; do sleep 0.1; done' & exit 7"
 	eventually test -s "$T/tree"
 	pid=$(cat "$T/tree")
 	eventually in_family "$pid" "$(supervisor_of "$BG")"
@@ -524,7 +524,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 }
 
 @test "a supervisor that is stopped is continued at once" {
-	in_background "$T/out" run -k job "${STURDY[@]}" -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done; exit 5"
+	in_background "$T/out" run -k job "${STURDY[@]}" -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.1; done; exit 5"
 	eventually file_has "$T/out" up
 	supervisor=$(supervisor_of "$BG")
 	kill -STOP "$supervisor"
@@ -738,7 +738,7 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 	# the leak check at the end of a sanitized program opens files
 	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 	printf '%s\n' 'for p in $PPID $(ps -o ppid= -p $PPID); do prlimit --pid $p --nofile=0; done' \
-		"echo up; until [ -e $T/go ]; do sleep 0.02; done; exit 5" > "$T/command"
+		"echo up; until [ -e $T/go ]; do sleep 0.1; done; exit 5" > "$T/command"
 	in_background "$T/out" run -v --ttl 3s --node-timeout 500ms -k job -- sh "$T/command"
 	eventually file_has "$T/out" '^up'
 	extended() { [ "$(grep -c extended "$T/out")" -ge 3 ]; }
@@ -1054,7 +1054,7 @@ own_signals() {
 	touch "$T/in" "$T/seven" "$T/far"
 	exec 5< "$T/in" 6> "$T/out" 7< "$T/seven" 8> "$T/err" 200< "$T/far"
 	for fd in 5 6 7 8 200; do flock $fd; done
-	"$REDLOCK_BUILD/redlock" run -k job -- bash -c 'until [ -e "$0" ]; do sleep 0.02; done
+	"$REDLOCK_BUILD/redlock" run -k job -- bash -c 'until [ -e "$0" ]; do sleep 0.1; done
 		exec sleep 60 < /dev/null > /dev/null 7<&- 200<&-' "$T/go" <&5 >&6 2>&8 3>&- 5<&- 6>&- 8>&- &
 	BG=$!
 	also_end "$BG"
@@ -1098,7 +1098,7 @@ own_signals() {
 let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0")" = /dev/null ]; }
 
 @test "a reader sees the end of file when the command closes its stdout, though it runs on" {
-	(exec "$REDLOCK_BUILD/redlock" run -k job -- bash -c "echo one; exec > /dev/null; until [ -e $T/go ]; do sleep 0.02; done") |
+	(exec "$REDLOCK_BUILD/redlock" run -k job -- bash -c "echo one; exec > /dev/null; until [ -e $T/go ]; do sleep 0.1; done") |
 		{ cat; touch "$T/go"; } > "$T/out"
 	[ "$(cat "$T/out")" = one ]
 }
@@ -1180,7 +1180,7 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	run -75 redlock run -k job -- "${bare[@]}" "$me" run -k other -- "${bare[@]}" "$me" run -k job -- true
 	run -75 redlock run -k job -- "${bare[@]}" "$me" run -k other -- "$me" run -k third -- "$me" run -k job -- true
 	# the command of another run is not part of it
-	redlock run -k job -- sh -c "echo > '$T/up'; until [ -e '$T/go' ]; do sleep 0.02; done" &
+	redlock run -k job -- sh -c "echo > '$T/up'; until [ -e '$T/go' ]; do sleep 0.1; done" &
 	also_end $!
 	eventually test -e "$T/up"
 	run -75 "${bare[@]}" "$me" run -w 10ms -k job -- true

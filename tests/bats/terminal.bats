@@ -33,7 +33,8 @@ setup() {
 	# Long times: no node is late because the machine is busy.
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s
 	export PATH=$T/bin:$PATH T N LC_ALL=C TERM=dumb PS1='ready> ' HISTFILE=/dev/null INPUTRC=/dev/null
-	export -f node eventually held_on holders file_has in_state is_gone is_stopped stopped settle echo_is_off
+	export_helpers
+	export -f is_stopped stopped settle echo_is_off
 }
 teardown() { nodes_stop; }
 
@@ -223,7 +224,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 }
 
 @test "in the background, a terminal with tostop stops the command that writes, but not redlock" {
-	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.1; done"
 	eventually held_on job 3
 	terminal expect:'ready> ' send:'stty tostop\r' expect:'ready> ' send:'alone echo never &\r' \
 		run:'stopped job' send:'jobs -l\r' expect:'Stopped (tty output)' \
@@ -236,7 +237,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 }
 
 @test "during a wait, one line is kept current, and is gone when the command starts" {
-	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.1; done"
 	eventually held_on job 3
 	TERM=xterm terminal expect:'waiting ' expect:'waiting ' expect:'waiting ' run:'touch go' expect:'<begin>' \
 		-- redlock run -k job -- sh -c 'echo "<begin>"; exit 4'
@@ -251,7 +252,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 }
 
 @test "colours of errors, warnings and states: on a terminal only, and not with NO_COLOR, CI or TERM=dumb" {
-	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
+	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.1; done"
 	eventually held_on job 3
 	busy() { run "$REDLOCK_BUILD/tools/pty" -- env -u NO_COLOR -u CI TERM=xterm "$@"; }
 	busy "$REDLOCK_BUILD/redlock" run -n -k job -- true
@@ -286,7 +287,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 		run bash -c "$way seq 100000 | head -1; echo \${PIPESTATUS[*]}"
 		[ "$output" = $'1\n141 0' ]
 		rm -f ended go err
-		bash -c "$way sh -c 'exec >&-; until [ -e go ]; do sleep 0.02; done; echo over >&2; exit 3' |
+		bash -c "$way sh -c 'exec >&-; until [ -e go ]; do sleep 0.1; done; echo over >&2; exit 3' |
 			{ cat; touch ended; }; exit \${PIPESTATUS[0]}" 2> err 3>&- &
 		BG=$!
 		also_end "$BG"
@@ -320,8 +321,9 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 }
 
 @test "the terminal is closed, or ^C is typed, during a wait: redlock ends at once, and nothing is left" {
-	export -f nobody_waits somebody_waits queued waiting in_queue
-	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
+	export_helpers
+	export -f nobody_waits somebody_waits
+	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.1; done"
 	eventually held_on job 3
 	for way in hangup 'send:\x03'; do
 		run "$REDLOCK_BUILD/tools/pty" run:'eventually somebody_waits' "$way" run:'eventually nobody_waits' -- \

@@ -84,7 +84,7 @@ is_refused() {
 
 @test "three nodes with TLS: a run, a queue of two, and nothing is left" {
 	# one after the other, and the second one queues
-	in_background "$T/out1" run -k job -- sh -c "touch $T/in; until [ -e $T/go ]; do sleep 0.02; done; echo first >> $T/order"
+	in_background "$T/out1" run -k job -- sh -c "touch $T/in; until [ -e $T/go ]; do sleep 0.1; done; echo first >> $T/order"
 	eventually test -e "$T/in"
 	[ "$(holders job)" -ge 2 ]
 	run -75 redlock run -n -k job -- echo never
@@ -239,7 +239,7 @@ files_of() {
 	files_of ca client
 	cd "$T"
 	in_background "$T/out1" run -v --ttl 6s --node-timeout 900ms -k job -- \
-		sh -c "touch $T/in; until [ -e $T/go ]; do sleep 0.02; done"
+		sh -c "touch $T/in; until [ -e $T/go ]; do sleep 0.1; done"
 	holder=$BG
 	eventually test -e "$T/in"
 	in_background "$T/out2" run -v --ttl 6s --node-timeout 900ms -k job -- echo served

@@ -18,7 +18,7 @@ BRIEF=(--ttl 8s --node-timeout 2s)
 hold() {
 	local file=$1
 	shift
-	in_background "$T/$file" run -k job "$@" -- sh -c "echo up; until [ -e $T/$file.go ]; do sleep 0.02; done"
+	in_background "$T/$file" run -k job "$@" -- sh -c "echo up; until [ -e $T/$file.go ]; do sleep 0.1; done"
 	HOLDER=$BG
 	eventually file_has "$T/$file" up
 }
@@ -122,7 +122,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 
 @test "a newcomer does not pass a reservation: it finds the lock taken, and says why" {
 	hold first "${LONG[@]}"
-	in_background "$T/a" run -k job "${LONG[@]}" -- sh -c "echo up; until [ -e $T/a.go ]; do sleep 0.02; done"
+	in_background "$T/a" run -k job "${LONG[@]}" -- sh -c "echo up; until [ -e $T/a.go ]; do sleep 0.1; done"
 	HOLDER=$BG
 	eventually in_queue 1
 	waiter b "${LONG[@]}"
@@ -574,7 +574,7 @@ watches() {
 @test "clients that start at once and do not wait: one of them gets the lock, every time" {
 	for ((n = 0; n < 20; n++)); do
 		for ((i = 0; i < 4; i++)); do
-			redlock run -q -n -E 0 -k "job$n" "${LONG[@]}" -- sh -c "echo $n >> $T/had; until [ -e $T/go$n ]; do sleep 0.02; done" &
+			redlock run -q -n -E 0 -k "job$n" "${LONG[@]}" -- sh -c "echo $n >> $T/had; until [ -e $T/go$n ]; do sleep 0.1; done" &
 			also_end $!
 			BGS[i]=$!
 		done

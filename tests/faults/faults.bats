@@ -45,7 +45,7 @@ no_longer_between() {
 }
 
 # a command that runs until $T/go is there
-waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
+waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.1; done"; }
 extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 
 # ---- the connection ----
@@ -608,7 +608,7 @@ has_settled_again() { eventually admitted "$1" && [ "$(vote_of "$1")" = votes ];
 	printf '%+010d' 0 > "$T/clock"
 	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" WALLJUMP=$T/clock \
 		LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so in_background "$T/out" run -v "${STURDY[@]}" -k job -- \
-		sh -c "date +%s > $T/before; until [ -e $T/now ]; do sleep 0.02; done; date +%s > $T/after; $(waits_for_go)"
+		sh -c "date +%s > $T/before; until [ -e $T/now ]; do sleep 0.1; done; date +%s > $T/after; $(waits_for_go)"
 	eventually test -s "$T/before"
 	printf '%+010d' 36000 1<> "$T/clock"
 	touch "$T/now"

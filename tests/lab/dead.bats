@@ -29,7 +29,7 @@ forget_connections() {
 
 @test "the holder's connections are dead when it releases: the keys are gone, and the waiter gets the lock" {
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=10s
-	in_lab_background "$T/holder" run -v -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.02; done"
+	in_lab_background "$T/holder" run -v -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.1; done"
 	holder=$BG
 	eventually file_has "$T/holder" '^up'
 	eventually on_masters job 3
@@ -48,7 +48,7 @@ forget_connections() {
 @test "a waiter's connections are dead when the lock is released: it connects again, and gets the lock" {
 	# with this TTL, a single late node would have 100 seconds
 	export REDLOCK_TTL=600s
-	in_lab_background "$T/holder" run -v -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.02; done"
+	in_lab_background "$T/holder" run -v -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.1; done"
 	holder=$BG
 	eventually file_has "$T/holder" '^up'
 	in_lab_background "$T/waiter" run -v -k job -- echo served

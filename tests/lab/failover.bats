@@ -14,7 +14,7 @@ teardown() {
 
 # uses ADDRESS: redlock has extended a key there since the server became a master.
 uses() { at "$1" info commandstats | grep -q "^cmdstat_eval"; }
-waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
+waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.1; done"; }
 
 @test "each pair fails over in turn, and its old master stays up as a replica: the holder keeps the lock, the waiter gets it" {
 	pairs 3

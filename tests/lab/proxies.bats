@@ -36,7 +36,7 @@ haproxy_start() {
 	is_open() { [ "$(lab redis-cli -h 127.0.3.1 ping 2>&1)" = PONG ]; }
 	eventually is_open
 }
-waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.02; done"; }
+waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.1; done"; }
 # job_is_on X+X+X: 1 for each server that has the key, 0 for the others.
 job_is_on() { [ "$(for i in 1 2 3; do at "127.0.1.$i" exists job; done | paste -sd +)" = "$1" ]; }
 

@@ -42,7 +42,7 @@ shim() {
 setup() { peer_setup consul; }
 teardown() { nodes_stop; }
 
-held() { echo "consul lock $1 prefix 'touch up; until [ -e go ]; do sleep 0.02; done' & comes test -e up; "; }
+held() { echo "consul lock $1 prefix 'touch up; until [ -e go ]; do sleep 0.1; done' & comes test -e up; "; }
 
 @test "consul lock: runs a string by the shell, or a command, and tells it that the lock is held" {
 	alike $'a b true\nstatus 0' 'consul lock prefix echo a "b" "\$CONSUL_LOCK_HELD"'
@@ -68,7 +68,7 @@ held() { echo "consul lock $1 prefix 'touch up; until [ -e go ]; do sleep 0.02; 
 	alike $'sh\nstatus 0' 'SHELL= consul lock prefix "echo \${0##*/}"'
 	alike $'hello\nstatus 0' 'consul lock -verbose -monitor-retry=0 -name=mine prefix echo hello'
 	alike $'said\nstatus 0' 'consul lock -verbose prefix true 2> words; [ -s words ] && echo said'
-	alike $'held by mine\nstatus 0' 'consul lock -name=mine prefix "touch up; until [ -e go ]; do sleep 0.02; done" & comes test -e up
+	alike $'held by mine\nstatus 0' 'consul lock -name=mine prefix "touch up; until [ -e go ]; do sleep 0.1; done" & comes test -e up
 		[ "${PWD##*/}" = peer ] || "$REDLOCK_BUILD/redlock" status prefix/.lock | grep -o "held by mine"; touch go; wait'
 }
 
@@ -77,7 +77,7 @@ held() { echo "consul lock $1 prefix 'touch up; until [ -e go ]; do sleep 0.02; 
 	fresh
 	alike $'mine\nstatus 0' "$(held) (sleep 0.3; touch go) & consul lock prefix echo mine; wait"
 	fresh
-	alike $'second\n1\nstatus 0' "$(held -n=2) consul lock -n=2 prefix 'touch up2; echo second; until [ -e go ]; do sleep 0.02; done' &
+	alike $'second\n1\nstatus 0' "$(held -n=2) consul lock -n=2 prefix 'touch up2; echo second; until [ -e go ]; do sleep 0.1; done' &
 		comes test -e up2; consul lock -n=2 -timeout=1s prefix echo never; echo \$?; touch go; wait"
 }
 
@@ -99,6 +99,6 @@ held() { echo "consul lock $1 prefix 'touch up; until [ -e go ]; do sleep 0.02; 
 	fresh
 	# a signal to consul ends the command by TERM, too; the rest of its 5 s is up to the command
 	differs "the lock is kept until the command has ended: KILL needs --kill-after" $'0\nstatus 0' $'late\n0\nstatus 0' \
-		"consul lock other 'trap \"until [ -e go ]; do sleep 0.02; done; echo late; exit\" TERM; touch up; while :; do sleep 0.02; done' &
+		"consul lock other 'trap \"until [ -e go ]; do sleep 0.1; done; echo late; exit\" TERM; touch up; while :; do sleep 0.02; done' &
 		comes test -e up; kill -TERM \$!; (sleep 5.5; touch go) & wait %1; echo \$?"
 }

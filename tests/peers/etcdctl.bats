@@ -70,7 +70,7 @@ teardown() { nodes_stop; }
 	printf '%s\n' '#!/bin/bash' '. "$NODES_BASH"; PID=(); N=3; in_queue $(($1 - 1))' > "$T/shims/waiters"
 	chmod +x "$T/of-peer/waiters" "$T/shims/waiters"
 	export NODES_BASH=$BATS_TEST_DIRNAME/../bats/nodes.bash PATH=$PATH:$T/of-peer
-	alike $'first\nsecond\nthird\nstatus 0' 'etcdctl lock name -- sh -c "echo first; touch up; until [ -e go ]; do sleep 0.02; done" &
+	alike $'first\nsecond\nthird\nstatus 0' 'etcdctl lock name -- sh -c "echo first; touch up; until [ -e go ]; do sleep 0.1; done" &
 		comes test -e up
 		etcdctl lock name -- sh -c "echo second" & comes waiters 2
 		etcdctl lock name -- sh -c "echo third" & comes waiters 3
@@ -91,7 +91,7 @@ teardown() { nodes_stop; }
 		kill \$!; wait \$!; echo \$?"
 	fresh
 	differs "the command must not outlive its lock: etcdctl does not end it, and reports success" \
-		$'end\n0\nstatus 0' $'79\nstatus 0' "etcdctl lock --ttl 3 name -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done; echo end' &
+		$'end\n0\nstatus 0' $'79\nstatus 0' "etcdctl lock --ttl 3 name -- sh -c 'touch up; until [ -e go ]; do sleep 0.1; done; echo end' &
 		comes test -e up
 		if [ \"\${PWD##*/}\" = peer ]; then etcdctl lease revoke \$(etcdctl lease list | tail -n 1) > revoked; (sleep 2; touch go) &
 		else for i in 1 2 3; do redis-cli -s $T/\$i.sock set name rival; done > set; fi
@@ -99,7 +99,7 @@ teardown() { nodes_stop; }
 }
 
 @test "etcdctl lock: other names are free; a waiter that gives up leaves the queue" {
-	alike $'other\n124\nfree\nstatus 0' 'etcdctl lock name -- sh -c "touch up; until [ -e go ]; do sleep 0.02; done" & comes test -e up
+	alike $'other\n124\nfree\nstatus 0' 'etcdctl lock name -- sh -c "touch up; until [ -e go ]; do sleep 0.1; done" & comes test -e up
 		etcdctl lock other echo other; timeout -s INT 2 etcdctl lock name echo never; echo $?; touch go; wait; etcdctl lock name echo free'
 }
 

@@ -34,7 +34,7 @@ setup() { peer_setup flock; }
 teardown() { nodes_stop; }
 
 # held OPTIONS: begins a conversation in which another process holds the lock "file" until the script writes "go".
-held() { echo "flock $1 file sh -c 'touch up; until [ -e go ]; do sleep 0.02; done' & comes test -e up; "; }
+held() { echo "flock $1 file sh -c 'touch up; until [ -e go ]; do sleep 0.1; done' & comes test -e up; "; }
 
 @test "flock: the command's input, output and status are its own" {
 	alike $'hello\nstatus 0' 'echo hello | flock file cat'
@@ -87,10 +87,10 @@ held() { echo "flock $1 file sh -c 'touch up; until [ -e go ]; do sleep 0.02; do
 
 @test "flock: processes that the command leaves behind, and signals" {
 	differs "a lock that a forgotten daemon keeps is not released for days; --wait-descendants keeps it for as long" \
-		$'7\nstatus 0' $'0\nstatus 0' 'flock file sh -c "(until [ -e go ]; do sleep 0.02; done) > out 2>&1 &"
+		$'7\nstatus 0' $'0\nstatus 0' 'flock file sh -c "(until [ -e go ]; do sleep 0.1; done) > out 2>&1 &"
 		flock -n -E 7 file true; echo $?; touch go'
 	fresh
-	alike $'0\nstatus 0' 'flock -o file sh -c "(until [ -e go ]; do sleep 0.02; done) > out 2>&1 &"
+	alike $'0\nstatus 0' 'flock -o file sh -c "(until [ -e go ]; do sleep 0.1; done) > out 2>&1 &"
 		flock -n -E 7 file true; echo $?; touch go'
 	fresh
 	differs "the command must not outlive its lock: redlock passes the signal on and keeps the lock until the command has ended" \

@@ -26,7 +26,7 @@ shim() {
 setup() { peer_setup setlock; }
 teardown() { nodes_stop; }
 
-held() { echo "setlock file sh -c 'touch up; until [ -e go ]; do sleep 0.02; done' & comes test -e up; "; }
+held() { echo "setlock file sh -c 'touch up; until [ -e go ]; do sleep 0.1; done' & comes test -e up; "; }
 
 @test "setlock: runs the program with the lock, and has its status" {
 	alike $'hello\nstatus 0' 'echo hello | setlock file cat'
@@ -56,15 +56,15 @@ held() { echo "setlock file sh -c 'touch up; until [ -e go ]; do sleep 0.02; don
 
 @test "setlock: the lock belongs to the descriptor, and to each process that has it" {
 	differs "a lock that a forgotten daemon keeps is not released for days; --wait-descendants keeps it for as long" \
-		$'111\nstatus 0' $'0\nstatus 0' 'setlock file sh -c "(until [ -e go ]; do sleep 0.02; done) > out 2>&1 &"
+		$'111\nstatus 0' $'0\nstatus 0' 'setlock file sh -c "(until [ -e go ]; do sleep 0.1; done) > out 2>&1 &"
 		setlock -n file true; echo $?; touch go'
 	fresh
-	alike $'0\nstatus 0' 'setlock file sh -c "(exec 3>&-; until [ -e go ]; do sleep 0.02; done) > out 2>&1 &"
+	alike $'0\nstatus 0' 'setlock file sh -c "(exec 3>&-; until [ -e go ]; do sleep 0.1; done) > out 2>&1 &"
 		comes setlock -n file true; echo $?; touch go'
 	for unlock in "flock -u 3" "exec 3>&-"; do
 		fresh
 		differs "the command must not go on without its lock: the lock ends after the command" \
-			$'0\nstatus 0' $'75\nstatus 0' "setlock file sh -c '$unlock; touch up; until [ -e go ]; do sleep 0.02; done' 2> err & comes test -e up
+			$'0\nstatus 0' $'75\nstatus 0' "setlock file sh -c '$unlock; touch up; until [ -e go ]; do sleep 0.1; done' 2> err & comes test -e up
 			setlock -n file true; echo \$?; touch go; wait"
 	done
 }
@@ -95,7 +95,7 @@ held() { echo "setlock file sh -c 'touch up; until [ -e go ]; do sleep 0.02; don
 @test "setlock: it is killed with the program" {
 	# setlock becomes the program; redlock is another process, whose command ends with it
 	alike $'137\nmine\nstatus 0' "export REDLOCK_TTL=3s
-		setlock file sh -c 'touch up; until [ -e go ]; do sleep 0.02; done' & comes test -e up
+		setlock file sh -c 'touch up; until [ -e go ]; do sleep 0.1; done' & comes test -e up
 		kill -9 \$!; wait \$!; echo \$?; setlock file echo mine"
 }
 

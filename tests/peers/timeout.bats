@@ -86,8 +86,8 @@ LONG='exec sleep 60'
 	alike 'status 124' "timeout --foreground 0.3 sh -c '$LONG'"
 	differs "no process of the command may outlive the lock" $'124\nwent on\nstatus 0' $'124\nended\nstatus 0' \
 		"timeout --foreground 3 bash -c '
-			(trap \"echo ended > got; exit\" TERM; touch up; until [ -e go ]; do sleep 0.02; done; echo went on > got) &
-			until [ -e up ]; do sleep 0.02; done; $LONG'
+			(trap \"echo ended > got; exit\" TERM; touch up; until [ -e go ]; do sleep 0.1; done; echo went on > got) &
+			until [ -e up ]; do sleep 0.1; done; $LONG'
 		echo \$?; touch go; comes test -s got; cat got"
 }
 
@@ -139,7 +139,7 @@ LONG='exec sleep 60'
 @test "timeout: it is killed itself" {
 	# the command lives as long as its descriptor locks the file
 	differs "the command must not outlive its lock" $'137\nlives\nstatus 0' $'137\nstatus 0' \
-		"timeout 60 bash -c 'exec 9> file; flock 9; touch up; until [ -e go ]; do sleep 0.02; done' & comes test -e up
+		"timeout 60 bash -c 'exec 9> file; flock 9; touch up; until [ -e go ]; do sleep 0.1; done' & comes test -e up
 		kill -9 \$!; wait \$!; echo \$?; [ \"\${PWD##*/}\" = peer ] || comes flock -n file true
 		flock -n file true || echo lives; touch go; comes flock -n file true"
 }

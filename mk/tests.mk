@@ -106,10 +106,11 @@ SUITE = lint unit fuzz sim $(BATS_FILES) $(PEERS) $(FAULTS) $(LAB) $(INTEROP)
 # Parts that take long: `check` leaves them to `check-rest`.
 LONG = sim $(addprefix tests/bats/,auth.bats completions.bats doctor.bats failures.bats forgotten.bats guard.bats \
 	hold.bats hostile.bats install.bats life.bats lists.bats lua.bats quoting.bats recipes.bats rolling.bats static.bats \
-	supervise.bats tls.bats torture.bats) $(PEERS) $(FAULTS) $(LAB) $(INTEROP)
-# These test scripts, pages and packages, or build a program of their own: sanitizers find nothing there.
+	supervise.bats tls.bats torture.bats worlds.bats) $(PEERS) $(FAULTS) $(LAB) $(INTEROP)
+# These test scripts, pages and packages, or compare runs of one simulator, or build a program of their own: sanitizers
+# find nothing there.
 TEXTS = $(addprefix tests/bats/,completions.bats docs.bats gen.bats install.bats lua.bats man.bats packaging.bats \
-	pristine.bats static.bats suite.bats)
+	pristine.bats static.bats suite.bats worlds.bats)
 PART = unit fuzz $(filter-out $(TEXTS),$(BATS_FILES))
 
 check-fast: check-built ## for each change: lint, unit tests, fuzz corpus; seconds

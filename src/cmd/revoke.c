@@ -192,7 +192,14 @@ void revoke_say_spared(
 			     "prints a host's list and its name");
 }
 
-static void revoke_holder(struct query *query, const struct settings *s, int key, const char *held)
+/* Is it the key of this client's last attempt? Its release may still be on its way. */
+static bool is_own(const struct reply *shown, const char *own)
+{
+	return shown->text_len >= TOKEN_ID_LEN && memcmp(shown->text, own, TOKEN_ID_LEN) == 0;
+}
+
+static void revoke_holder(struct query *query, const struct settings *s, int key, const char *held,
+	const char *own)
 {
 	static struct revocation r; /* too large for the stack */
 	const struct key_list keys = ONE_KEY(s->keys.key[key]);
@@ -216,7 +223,7 @@ static void revoke_holder(struct query *query, const struct settings *s, int key
 	if (spared)
 		revoke_say_spared(s, keys.key[0], 0, spared);
 	for (int i = 0; i < s->nodes.count; i++) {
-		if (r.asked[i] && r.asked[i]->op != OP_REVOKE)
+		if (r.asked[i] && (r.asked[i]->op != OP_REVOKE || is_own(&r.shown[i], own)))
 			r.asked[i] = NULL;
 		asked += r.asked[i] != NULL;
 	}
@@ -234,7 +241,7 @@ static void revoke_holder(struct query *query, const struct settings *s, int key
 		text, duration_format(due, lasts / 3), duration_format(left, lasts));
 }
 
-void revoke_holders(const struct settings *s, const char *held)
+void revoke_holders(const struct settings *s, const char *held, const char *own)
 {
 	static struct query query; /* too large for the stack */
 	const struct policy policy = settings_policy(s);
@@ -243,6 +250,6 @@ void revoke_holders(const struct settings *s, const char *held)
 	if (query_open(&query, &policy, &s->nodes, &e) < 0)
 		return; /* the lock's own connections report the reason */
 	for (int i = 0; i < s->keys.count; i++)
-		revoke_holder(&query, s, i, held);
+		revoke_holder(&query, s, i, held, own);
 	query_close(&query);
 }

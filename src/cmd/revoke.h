@@ -58,10 +58,11 @@ void revoke_ask(
 
 /*
  * For `run --takeover`: revokes the holders of all keys, as they are found now, and says so. Leaves
- * the holders in `held` (the ids of the enclosing locks, separated by spaces), keys that are
- * left for --min-hold, and keys that do not expire. The caller is in the queue.
+ * the holders in `held` (the ids of the enclosing locks, separated by spaces), the keys of the
+ * caller's last attempt, whose token is `own`, keys that are left for --min-hold, and keys that do
+ * not expire. The caller is in the queue.
  */
-void revoke_holders(const struct settings *s, const char *held);
+void revoke_holders(const struct settings *s, const char *held, const char *own);
 
 /* After revoke_look(): on how many nodes the key of a revoked holder remains. */
 int revoke_remains(const struct query *query);

@@ -150,7 +150,7 @@ static void take_over(struct run *r)
 		(state != WAITER_QUEUED && state != WAITER_POLLS))
 		return;
 	r->has_revoked = true;
-	revoke_holders(r->client.settings, r->client.outer);
+	revoke_holders(r->client.settings, r->client.outer, r->client.session.token);
 }
 
 /* Returns the number of a fatal signal, else 0. */

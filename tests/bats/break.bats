@@ -206,6 +206,21 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 	ended next 0
 }
 
+@test "run --takeover: the key of an attempt of its own, whose release is late, is not revoked" {
+	holds one
+	eventually began one
+	# Node 1 keeps the key of the attempt: its release fails there.
+	node 1 del job > "$T/set"
+	node 1 acl setuser default -del > "$T/set"
+	waits two --takeover
+	eventually file_has "$T/two" 'takeover: '
+	is_like "$(node 1 get job)" '9999999999999a*'
+	is_like "$(node 2 get job)" '9999999999999c*'
+	node 1 acl setuser default +del > "$T/set"
+	ended one 79
+	ended two 0
+}
+
 @test "run --takeover: of a free lock; not of the enclosing one; not with --limit or -n" {
 	run -0 redlock run -k job --takeover -- "$REDLOCK_BUILD/redlock" run -k job --takeover --reentrant -- true
 	# only a minority of the nodes still names the enclosing lock

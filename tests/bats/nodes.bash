@@ -120,8 +120,8 @@ forget_settings() {
 # look_up PID: STAT is what /proc says of that process, or of the leader of group -PID: its state, and so on. This
 # starts no process: tests poll with it.
 look_up() {
-	local line
-	{ read -r line < "/proc/${1#-}/stat"; } 2> /dev/null || return 1
+	local pid=${1#-} line
+	{ read -r line < "/proc/${pid:-none}/stat"; } 2> /dev/null || return 1
 	read -ra STAT <<< "${line##*) }"
 }
 # start_time PID: when that process started, in STARTS: clock ticks since boot; nothing if it is gone.

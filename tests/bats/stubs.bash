@@ -9,7 +9,7 @@ stubs_start() {
 	ln -s "$REDLOCK_BUILD/redlock" "$T/bin/redlock"
 	export XDG_RUNTIME_DIR=$T/runtime PATH=$T/bin:$PATH T N
 	# the promise is a majority: the last of them may be late
-	printf '%s\n' '#!/bin/bash' "$(declare -f holders in_state)" \
+	printf '%s\n' '#!/bin/bash' "$(declare -f holders node look_up in_state)" \
 		'[ "$(holders "$1")" -ge 2 ] && echo held || echo free' > "$T/bin/state-of"
 	chmod +x "$T/bin/state-of"
 	# Long times: no node is late because the machine is busy.

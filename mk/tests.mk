@@ -137,7 +137,7 @@ check-suite: check-built ## all on one build
 SAN = B=build/san CFLAGS="-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer"
 SAN_STRICT = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 check-san: ## unit, fuzz and bats with ASan and UBSan
-	$(Q)$(SAN_STRICT) $(MAKE) --no-print-directory $(SAN) check-part
+	$(Q)$(SAN_STRICT) LEAKS=1 $(MAKE) --no-print-directory $(SAN) check-part
 
 check-tsan: ## unit, fuzz and bats with the thread sanitizer
 	$(Q)TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 $(MAKE) --no-print-directory B=build/tsan check-part \

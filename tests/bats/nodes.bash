@@ -4,6 +4,10 @@
 bats_require_minimum_version 1.5.0
 export NO_COLOR=1 # terminal.bats has the test of colours
 
+# A build with AddressSanitizer looks for leaks when a process ends, which takes as long as a short run. Only life.bats does
+# so, with each subcommand; with LEAKS=1 every test.
+[ -n "${LEAKS-}" ] || export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+
 # needs RIGHT...: the test is skipped if this machine does not give it one of these rights (tests/rights has the list).
 # The first line of a test, or of a file's setup.
 needs() {

@@ -54,7 +54,9 @@ int main(int argc, char *argv[])
 		return 1;
 	}
 	print(r);
-	putchar('\n');
+	/* such as CLIENT LIST: it ends with a line */
+	if (r->type != REDIS_REPLY_STRING || r->len == 0 || r->str[r->len - 1] != '\n')
+		putchar('\n');
 	freeReplyObject(r);
 	redisFree(c);
 	return 0;

@@ -70,9 +70,9 @@ void supervisor_start(struct supervisor *s, usec valid_until);
 /*
  * Both processes keep the descriptors inherited for the command (proc/inherited) for this time,
  * because a command that ends earlier then costs less. main calls supervisor_detach() for its own
- * part.
+ * part. On a busy machine, even `true` often takes longer than 10 ms.
  */
-#define DETACH_AFTER (10 * USEC_MSEC)
+#define DETACH_AFTER (50 * USEC_MSEC)
 
 void supervisor_detach(void);
 

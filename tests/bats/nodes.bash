@@ -181,7 +181,7 @@ nodes_stop() {
 node() {
 	local i=$1
 	shift
-	case $1 in
+	case ${1--} in
 	-* | monitor | subscribe | shutdown) redis-cli -s "$T/$i.sock" "$@" ;;
 	*) "$REDLOCK_BUILD/tools/ask" "$T/$i.sock" "$@" ;;
 	esac
@@ -230,28 +230,28 @@ not() { ! "$@"; }
 
 # eventually CMD...: polls until it is true, for at most 40 seconds.
 eventually() {
-	local status=0
+	local is_true=yes # CMD may set `status`
 	set +T # bats would trace each command of each poll: a fifth of the time of the suite
-	"$@" || poll "$@" || status=$?
+	"$@" || poll "$@" || is_true=
 	set -T
-	return $status
+	[ "$is_true" ]
 }
-# poll CMD...: each pause is an eighth longer than the one before it, up to 250 ms. A pause starts no process: it waits
-# for a pipe to which nobody writes.
+# poll CMD...: for `eventually`; CMD sees the variables. Each pause is an eighth longer than the one before it, up to
+# 250 ms. A pause starts no process: it waits for a pipe to which nobody writes.
 poll() {
-	local end=$((SECONDS + 40)) ms=10 pause silence
-	[ -p "$BATS_RUN_TMPDIR/silence" ] || mkfifo "$BATS_RUN_TMPDIR/silence"
-	exec {silence}<> "$BATS_RUN_TMPDIR/silence"
+	local poll_end=$((SECONDS + 40)) poll_ms=10 poll_pause poll_pipe=${BATS_RUN_TMPDIR:-$T}/silence silence
+	[ -p "$poll_pipe" ] || mkfifo "$poll_pipe"
+	exec {silence}<> "$poll_pipe"
 	while
-		printf -v pause '0.%03d' $ms
-		read -rt "$pause" -u "$silence" || true
+		printf -v poll_pause '0.%03d' $poll_ms
+		read -rt "$poll_pause" -u "$silence" || true
 		! "$@"
 	do
-		((SECONDS < end)) || {
+		((SECONDS < poll_end)) || {
 			echo "never came true: $*"
 			return 1
 		}
-		((ms = ms > 220 ? 250 : ms * 9 / 8 + 1))
+		((poll_ms = poll_ms > 220 ? 250 : poll_ms * 9 / 8 + 1))
 	done
 	exec {silence}<&-
 }

@@ -272,39 +272,67 @@ logged() {
 	[[ "$status" = $want ]]
 }
 
-no_text_is_a_command() {
-	local text
+# among_hostile_texts SHELL: the folder is $T/work, another client holds the lock.
+among_hostile_texts() {
+	SHELL_OF_JOB=$1
 	set +T # bats would trace each command: a third of the time
 	hostile_texts
-	mkdir "$T/work"
+	MIXED=("${HOSTILE[@]}" "${CONTROLS[@]::2}" "${CONTROLS[@]: -4}" "$(printf %s "${CONTROLS[@]}")")
+	mkdir -p "$T/work"
 	cd "$T/work"
-	held_by_another
+}
+
+keys_are_harmless() {
+	local text
+	among_hostile_texts "$1"
 	for text in "${HOSTILE[@]}" "${CONTROLS[@]}"; do
 		[[ "$text" == *[$'\r\n'] ]] && logged 64 LOCK_KEY="$text" || logged 0 LOCK_KEY="$text"
 	done
-	for text in "${HOSTILE[@]}" "${CONTROLS[@]::2}" "${CONTROLS[@]: -4}" "$(printf %s "${CONTROLS[@]}")"; do
-		logged 127 LOCK_BINARY="$text"
-		logged 127 LOCK_BINARY="./$text"
-		logged 127 LOCK_BINARY="$text.deb"
-		logged 64 LOCK_SHA256="$text" LOCK_BINARY="$T/bin/redlock"
-		logged 64 LOCK_SHA256=x LOCK_BINARY="$text"
-		logged 64 LOCK_WAIT="$text"
-		logged 64 REDLOCK_KILL_AFTER="$text"
-		logged "[67][45]" REDLOCK_OWNER="$text" LOCK_WAIT=0
-		logged '[1-9]*' LOCK_KEY=free LOCK_SHELL="$T/none/$text"
-		logged '[067]*' LOCK_KEY=free REDLOCK_NODES="$text" LOCK_WAIT=0
+}
+
+# in_setting N TEXT: the text is the N-th setting.
+in_setting() {
+	case $1 in
+	0) logged 127 LOCK_BINARY="$2" ;;
+	1) logged 127 LOCK_BINARY="./$2" ;;
+	2) logged 127 LOCK_BINARY="$2.deb" ;;
+	3) logged 64 LOCK_SHA256="$2" LOCK_BINARY="$T/bin/redlock" ;;
+	4) logged 64 LOCK_SHA256=x LOCK_BINARY="$2" ;;
+	5) logged 64 LOCK_WAIT="$2" ;;
+	6) logged 64 REDLOCK_KILL_AFTER="$2" ;;
+	7) logged "[67][45]" REDLOCK_OWNER="$2" LOCK_WAIT=0 ;;
+	8) logged '[1-9]*' LOCK_KEY=free LOCK_SHELL="$T/none/$2" ;;
+	9) logged '[067]*' LOCK_KEY=free REDLOCK_NODES="$2" LOCK_WAIT=0 ;;
+	esac
+}
+
+@test "locked: no key is a command in the log, or for a shell" {
+	keys_are_harmless dash
+	keys_are_harmless bash
+}
+
+@test "locked: no text for the program or its checksum is a command in the log, or for a shell" {
+	among_hostile_texts dash
+	for text in "${MIXED[@]}"; do
+		for n in 0 1 2 3 4; do in_setting $n "$text"; done
+	done
+}
+
+@test "locked: no text of another setting is a command in the log, or for a shell" {
+	among_hostile_texts dash
+	held_by_another
+	for text in "${MIXED[@]}"; do
+		for n in 5 6 7 8 9; do in_setting $n "$text"; done
 	done
 	let_go
 }
 
-@test "locked: no text of a setting reaches the log or a shell as a command, with dash" {
-	SHELL_OF_JOB=dash
-	no_text_is_a_command
-}
-
-@test "locked: no text of a setting reaches the log or a shell as a command, with bash" {
-	SHELL_OF_JOB=bash
-	no_text_is_a_command
+# The script's text is the same, and only printf and the quoting are bash's: each text is in one setting.
+@test "locked: no text is a command in the log, or for bash" {
+	among_hostile_texts bash
+	held_by_another
+	for i in "${!MIXED[@]}"; do in_setting $((i % 10)) "${MIXED[i]}"; done
+	let_go
 }
 
 @test "locked: the shell is words, and none of them is a pattern" {

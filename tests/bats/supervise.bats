@@ -1029,7 +1029,7 @@ own_signals() {
 	# a program that watches itself needs more
 	local calls_max=120 pages_max=145
 	if grep -qE '__[at]san_init' "$REDLOCK_BUILD/redlock"; then calls_max=100000 pages_max=1000000; fi
-	# A first run tells the nodes the scripts, and one that takes 10 ms makes the probe.
+	# A first run tells the nodes the scripts, and one that takes 50 ms makes the probe.
 	makes_few_calls() {
 		local calls
 		"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job -- true > "$T/calls"

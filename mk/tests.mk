@@ -119,14 +119,16 @@ check-fast: check-built ## for each change: lint, unit tests, fuzz corpus; secon
 check: check-built ## for each larger change: all but the long parts; six minutes
 	$(Q)CC="$(CC)" tests/run $(B) brief-sim $(filter-out $(LONG),$(SUITE))
 
-# check-rest runs the long files on the build with sanitizers only.
+# check and check-rest together run each file once: the long files on the build with sanitizers.
 check-rest: PLAIN = $(filter-out $(PART),$(LONG))
+check-rest: SANITIZED = unit fuzz $(filter $(PART),$(LONG))
 check-all: PLAIN = $(SUITE)
-check-rest: check-built ## the parts that check leaves out; and with sanitizers
+check-all: SANITIZED = $(PART)
+check-rest: check-built ## the parts that check leaves out, with sanitizers where they find something
 check-all: check-built ## for a reviewer: all, also with sanitizers; half an hour
 check-rest check-all:
 	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
-	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(PLAIN) build/san $(PART)
+	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(PLAIN) build/san $(SANITIZED)
 	$(Q)tests/portability/servers $(B)
 	$(if $(LEFT_OUT),@echo "not tested: $(LEFT_OUT) (make interop)")
 

@@ -441,6 +441,9 @@ has_settled() {
 }
 ended() { ! kill -0 "${PID[$1]}" 2> "$T/kill"; }
 
+# shuts_down I: a busy server may refuse for once.
+shuts_down() { ended "$1" || { node "$1" shutdown save >> "$T/$1.shutdown" 2>&1 || true; } && ended "$1"; }
+
 # end_server I HOW
 end_server() {
 	case $2 in
@@ -511,14 +514,12 @@ has_another_vote() { [ "$(vote_of "$1")" != "$2" ]; }
 			node 2 replicaof no one > "$T/set"
 			;;
 		restart)
-			node 2 shutdown save > "$T/set" || true
-			eventually ended 2
+			eventually shuts_down 2
 			start_node 2 --port "${PORT[2]}" --bind 127.0.0.1 --repl-diskless-sync-delay 0 --save "3600 1"
 			eventually answers 2
 			;;
 		"restart as a replica")
-			node 2 shutdown save > "$T/set" || true
-			eventually ended 2
+			eventually shuts_down 2
 			start_node 2 --port "${PORT[2]}" --bind 127.0.0.1 --replicaof 127.0.0.1 1
 			eventually answers 2
 			node 2 replicaof no one > "$T/set"

@@ -177,13 +177,14 @@ nodes_stop() {
 	done
 }
 
-# node I WORDS...: redis-cli's options and words, on node I
+# node I WORDS...: redis-cli's options and words, on node I. A file that sets REDLOCK_BUILD to a build without tools sets
+# ASK, too.
 node() {
 	local i=$1
 	shift
 	case ${1--} in
 	-* | monitor | subscribe | shutdown) redis-cli -s "$T/$i.sock" "$@" ;;
-	*) "$REDLOCK_BUILD/tools/ask" "$T/$i.sock" "$@" ;;
+	*) "${ASK:-$REDLOCK_BUILD/tools/ask}" "$T/$i.sock" "$@" ;;
 	esac
 }
 

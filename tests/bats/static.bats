@@ -16,7 +16,7 @@ setup_file() {
 		# redlock asks no name service (net/resolve); OpenSSL loads no module (net/tls)
 		not grep warning <<< "$(grep -vE "Using '(getpwuid|getaddrinfo|gethostbyname|dlopen)' in statically linked" <<< "$made")"
 	fi
-	export REDLOCK_BUILD=$B REDLOCK_UNDER=
+	export ASK=$REDLOCK_BUILD/tools/ask REDLOCK_BUILD=$B REDLOCK_UNDER=
 }
 
 setup() { nodes_start 3; }

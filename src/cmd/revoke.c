@@ -198,8 +198,8 @@ static bool is_own(const struct reply *shown, const char *own)
 	return shown->text_len >= TOKEN_ID_LEN && memcmp(shown->text, own, TOKEN_ID_LEN) == 0;
 }
 
-static void revoke_holder(struct query *query, const struct settings *s, int key, const char *held,
-	const char *own)
+static void revoke_holder(
+	struct query *query, const struct settings *s, int key, const char *held, const char *own)
 {
 	static struct revocation r; /* too large for the stack */
 	const struct key_list keys = ONE_KEY(s->keys.key[key]);

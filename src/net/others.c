@@ -108,6 +108,11 @@ bool others_judge(struct others *o, const char *run_id)
 	return o->has_rival;
 }
 
+bool others_know(const struct others *o)
+{
+	return !o || o->run_id[0];
+}
+
 void others_handle(struct others *o, short revents)
 {
 	bool is_late = clock_now() >= others_due(o);

@@ -41,6 +41,10 @@ void others_handle(struct others *o, short revents);
  * server has a rival. */
 bool others_judge(struct others *o, const char *run_id);
 
+/* Is the run id of the server in use known, as far as it is needed? A name may get another address
+ * long after that server has told it. */
+bool others_know(const struct others *o);
+
 void others_free(struct others *o);
 
 #endif

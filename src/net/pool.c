@@ -40,7 +40,8 @@ void pool_open(struct pool *p, int node)
 
 bool pool_knows(const struct pool *p, int node)
 {
-	return p->told >> node & 1 || (p->count == 1 && !p->addresses[node].is_name);
+	return (p->told >> node & 1 && others_know(p->others[node])) ||
+	       (p->count == 1 && !p->addresses[node].is_name);
 }
 
 void pool_drop(struct pool *p, int node)

@@ -118,7 +118,8 @@ static int prepare_supervisor(struct run *r, const char *token, struct err *e)
 }
 
 /* Makes the supervisor while the nodes process a request that will probably succeed: the first
- * attempt, or one with a reservation. */
+ * attempt, or one with a reservation. Each node that is connected has its request before: a fork
+ * takes long on a busy machine, and would delay that node's vote. */
 static void prepare_early(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
@@ -130,7 +131,8 @@ static void prepare_early(struct run *r)
 	if (lock_state(lock) == LOCK_TRYING && !lock_is_pausing(lock) &&
 		lock->stamp.attempt == lock->stamp.round &&
 		(lock->stamp.attempt == 1 || lock->attempt.is_woken) &&
-		r->prepared_for != lock->stamp.attempt) {
+		r->prepared_for != lock->stamp.attempt &&
+		!pool_has_link_news(&r->client.session.pool)) {
 		r->prepared_for = lock->stamp.attempt;
 		(void)prepare_supervisor(r, r->client.session.token, &later);
 	} else if (lock_is_pausing(lock) || r->prepared_for != lock->stamp.attempt) {

@@ -44,6 +44,19 @@ bool pool_knows(const struct pool *p, int node)
 	       (p->count == 1 && !p->addresses[node].is_name);
 }
 
+static bool has_news(const struct pool *p, int i)
+{
+	return p->conn[i].state != p->reported[i] && p->conn[i].state != CONN_OPENING;
+}
+
+bool pool_has_link_news(const struct pool *p)
+{
+	for (int i = 0; i < p->count; i++)
+		if (has_news(p, i))
+			return true;
+	return false;
+}
+
 void pool_drop(struct pool *p, int node)
 {
 	conn_abort(&p->conn[node]);
@@ -54,7 +67,7 @@ static bool link_changed(struct pool *p, int i, struct event *ev)
 {
 	struct conn *c = &p->conn[i];
 
-	if (c->state == p->reported[i] || c->state == CONN_OPENING)
+	if (!has_news(p, i))
 		return false;
 	p->reported[i] = c->state;
 	p->was_refused |= c->state == CONN_DOWN && c->failure.changed_nothing;

@@ -45,6 +45,9 @@ void pool_open(struct pool *p, int node);
  */
 bool pool_knows(const struct pool *p, int node);
 
+/* Has a connection changed, and no event has reported it yet? */
+bool pool_has_link_news(const struct pool *p);
+
 /* Drops the connection at once; no event reports this. */
 void pool_drop(struct pool *p, int node);
 

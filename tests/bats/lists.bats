@@ -81,6 +81,22 @@ excludes() {
 	excludes "1 2 3 4 5" "1 2"
 }
 
+# bats test_tags=not-under-valgrind
+@test "a slow fork delays no vote of a common node" {
+	hold_in_background "3 4 5" holder -k job
+	local holder=$BG
+	"$REDLOCK_BUILD/tools/proxy" "$T/late.sock" "$T/3.sock" --slow 100 > "$T/ready" 3>&- &
+	also_end $!
+	eventually test -s "$T/ready"
+	# While the supervisor is made, node 3 answers. A vote that comes a quarter of that time later is not waited for.
+	REDLOCK_NODES="$(names 1 2) unix://$T/late.sock" STALL=fork-:1:400 LD_PRELOAD=$REDLOCK_BUILD/tools/stall.so \
+		ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0 run -75 \
+		"$REDLOCK_BUILD/redlock" run -n -k job -- touch "$T/beside"
+	[ ! -e "$T/beside" ]
+	touch "$T/holder.end"
+	BG=$holder ended_with 0
+}
+
 @test "lists without a common node are not noticed: the condition of docs/nodes.md" {
 	hold_in_background "1 2" holder -k job
 	on "3 4 5" redlock run -n -k job -- true

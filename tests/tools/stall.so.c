@@ -1,7 +1,8 @@
 /*
  * stall.so: for LD_PRELOAD into redlock. STALL=CALL:N:MS: the process stands still for MS after the
- * Nth call of CALL, connect or send; with CALL- for CALL, before it.
+ * Nth call of CALL, connect or send; with CALL- for CALL, or fork-, before it.
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,16 @@ int connect(int fd, const struct sockaddr *address, socklen_t len)
 	rc = syscall(SYS_connect, fd, address, len);
 	stall("connect", calls);
 	return (int)rc;
+}
+
+pid_t fork(void)
+{
+	static int calls;
+	pid_t (*next)(void);
+
+	*(void **)&next = dlsym(RTLD_NEXT, "fork");
+	stall("fork-", ++calls);
+	return next();
 }
 
 ssize_t send(int fd, const void *bytes, size_t len, int flags)

@@ -39,16 +39,9 @@ hold_in_background() {
 	eventually test -e "$T/$name.began"
 }
 
-# refused LIST ARG...: 75, because of a holder with other nodes. On a busy machine, the vote of the common node may come
-# too late (docs/nodes.md); it does not do so three times.
+# refused LIST ARG...: 75, because of a holder with other nodes.
 refused() {
-	local try
-	for try in 1 2 3; do
-		rm -f "$T/beside"
-		run on "$1" redlock "${@:2}"
-		[ "$status" -eq 79 ] || break
-	done
-	[ "$status" -eq 75 ]
+	run -75 on "$1" redlock "${@:2}"
 	[ ! -e "$T/beside" ]
 }
 
@@ -177,7 +170,6 @@ rounds() {
 		wait "$BG" || status2=$?
 		case $status1.$status2 in
 		0.75 | 75.0 | 75.75) ;;
-		69.* | *.69) ;; # the machine is busy: no quorum within the node timeout
 		79.0 | 0.79 | 79.75 | 75.79 | 79.79) ended=$((ended + 1)) ;;
 		0.0) [ ! -e "$T/both" ] ;; # one after the other
 		*) false ;;

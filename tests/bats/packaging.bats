@@ -272,7 +272,7 @@ logged() {
 	[[ "$status" = $want ]]
 }
 
-# among_hostile_texts SHELL: the folder is $T/work, another client holds the lock.
+# among_hostile_texts SHELL: MIXED has the texts, and the folder is $T/work.
 among_hostile_texts() {
 	SHELL_OF_JOB=$1
 	set +T # bats would trace each command: a third of the time
@@ -282,6 +282,7 @@ among_hostile_texts() {
 	cd "$T/work"
 }
 
+# keys_are_harmless SHELL: each text is a key.
 keys_are_harmless() {
 	local text
 	among_hostile_texts "$1"

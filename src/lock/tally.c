@@ -3,6 +3,7 @@
 #include "base/token.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 void tally_init(struct tally *t, int nodes)
@@ -38,7 +39,7 @@ static void note_sighting(struct ballot *b, const char *run_id, usec now)
 	struct sighting newest = {.first = now};
 
 	if (run_id[0] && strcmp(b->server.run_id, run_id) != 0) {
-		memcpy(newest.run_id, run_id, RUN_ID_MAX);
+		snprintf(newest.run_id, sizeof(newest.run_id), "%s", run_id);
 		if (strcmp(b->before.run_id, run_id) == 0)
 			newest.first = b->before.first;
 		b->before = b->server;

@@ -78,6 +78,23 @@ bool text_number(const char *text, long min, long max, long *out)
 	return true;
 }
 
+size_t text_decimal(char dst[TEXT_DECIMAL_MAX], int64_t n)
+{
+	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
+	char digits[TEXT_DECIMAL_MAX], *first = digits + sizeof(digits) - 1;
+	size_t len;
+
+	*first = '\0';
+	do
+		*--first = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (n < 0)
+		*--first = '-';
+	len = (size_t)(digits + sizeof(digits) - 1 - first);
+	memcpy(dst, first, len + 1);
+	return len;
+}
+
 uint64_t text_hash(uint64_t from, const char *text)
 {
 	uint64_t h = from ^ 0xcbf29ce484222325;

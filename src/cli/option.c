@@ -22,6 +22,8 @@
 
 #define FIELD(name) offsetof(struct settings, name)
 
+#define ENV_PREFIX "REDLOCK_"
+
 /* The bit of each subcommand in option_row.commands, by its ID: RUN, ACQUIRE, ... */
 enum {
 #define COMMAND(id, ...) id = 1u << COMMAND_##id,
@@ -508,13 +510,19 @@ static bool is_set(const struct reading *r, const struct option_row *row)
 	return settings_source(r->s, row->field)->kind > r->source.kind;
 }
 
+/* A character of a variable's name, for one of an option's name. */
+static char env_letter(char c)
+{
+	return c == '-' ? '_' : (char)toupper((unsigned char)c);
+}
+
 static const char *env_name(char dst[OPTION_ENV_MAX], const char *name)
 {
 	size_t used = 0;
 
-	text_append(dst, OPTION_ENV_MAX, &used, "REDLOCK_%s", name);
-	for (char *c = dst; *c; c++)
-		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+	text_append(dst, OPTION_ENV_MAX, &used, ENV_PREFIX "%s", name);
+	for (char *c = dst + strlen(ENV_PREFIX); *c; c++)
+		*c = env_letter(*c);
 	return dst;
 }
 
@@ -523,13 +531,21 @@ const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *r
 	return env_name(dst, row->name);
 }
 
+/* The value of REDLOCK_NAME, or NULL. `name` is in the form of an option's name: each of the
+ * options is looked for, and few variables are redlock's, so no name of a variable is made. */
 static const char *find_env(char *const envp[], const char *name)
 {
-	size_t len = strlen(name);
+	for (; *envp; envp++) {
+		const char *text = *envp + strlen(ENV_PREFIX), *c = name;
 
-	for (int i = 0; envp[i]; i++)
-		if (strncmp(envp[i], name, len) == 0 && envp[i][len] == '=')
-			return envp[i] + len + 1;
+		if ((*envp)[0] != ENV_PREFIX[0] ||
+			strncmp(*envp, ENV_PREFIX, strlen(ENV_PREFIX)) != 0)
+			continue;
+		for (; *c && *text == env_letter(*c); c++)
+			text++;
+		if (!*c && *text == '=')
+			return text + 1;
+	}
 	return NULL;
 }
 
@@ -538,11 +554,15 @@ static const char *find_env(char *const envp[], const char *name)
 static const char *find_value(
 	char *const envp[], const struct option_row *row, char name[OPTION_ENV_MAX])
 {
-	const char *value = find_env(envp, env_name(name, row->name));
+	const char *found = row->name, *value = find_env(envp, found);
 
 	for (const char *const *alias = row->aliases; !value && alias && *alias; alias++)
-		if ((*alias)[1])
-			value = find_env(envp, env_name(name, *alias));
+		if ((*alias)[1]) {
+			found = *alias;
+			value = find_env(envp, found);
+		}
+	if (value)
+		env_name(name, found);
 	return value;
 }
 
@@ -602,10 +622,9 @@ static const char *nearest_variable(const char *name)
 bool option_idle_variable(
 	enum command command, char *const envp[], int *next, struct idle_variable *v)
 {
-	static const char prefix[] = "REDLOCK_";
-	const size_t start = sizeof(prefix) - 1;
+	const size_t start = strlen(ENV_PREFIX);
 	/* Each redlock that sets variables of a lock sets this one, too. */
-	bool has_lock = find_env(envp, "REDLOCK_KEYS") != NULL;
+	bool has_lock = find_env(envp, "keys") != NULL;
 
 	while (envp[*next]) {
 		const char *text = envp[(*next)++], *nearest = NULL;
@@ -613,7 +632,7 @@ bool option_idle_variable(
 		char word[OPTION_ENV_MAX];
 		bool is_known;
 
-		if (strncmp(text, prefix, start) != 0 || len >= sizeof(word))
+		if (strncmp(text, ENV_PREFIX, start) != 0 || len >= sizeof(word))
 			continue;
 		snprintf(word, sizeof(word), "%.*s", (int)(len - start), text + start);
 		for (char *c = word; *c; c++)
@@ -658,7 +677,7 @@ static bool is_other(long named, char *const envp[], const char *name)
 /* Does the command line have the token of the environment? */
 static bool is_token_of_env(const struct reading *r, char *const envp[])
 {
-	const char *token = find_env(envp, "REDLOCK_TOKEN");
+	const char *token = find_env(envp, "token");
 
 	return token && r->s->token && strncmp(token, r->s->token, TOKEN_ID_LEN) == 0;
 }
@@ -671,15 +690,15 @@ static bool is_token_of_env(const struct reading *r, char *const envp[])
 OWN_FRAME static bool is_of_another_lock(
 	const struct reading *r, const struct option_row *row, char *const envp[])
 {
-	const char *text = find_env(envp, "REDLOCK_KEY"), *count = find_env(envp, "REDLOCK_KEYS");
+	const char *text = find_env(envp, "key"), *count = find_env(envp, "keys");
 	const struct key_list *names = &r->s->names; /* read: the row of --key comes first */
 	char given[REQUEST_KEY_MAX + 1];
 	bool is_among;
 
 	if (row->kind == OPTION_SLOT && r->names_token && !is_token_of_env(r, envp))
 		return true;
-	if (row->kind == OPTION_SLOT && (is_other(r->limit, envp, "REDLOCK_LIMIT") ||
-						is_other(r->slot, envp, "REDLOCK_SLOT")))
+	if (row->kind == OPTION_SLOT &&
+		(is_other(r->limit, envp, "limit") || is_other(r->slot, envp, "slot")))
 		return true;
 	is_among = !text || strcmp(text, settings_text(given, names)) == 0;
 	for (int i = 0; i < names->count && !is_among && count && strcmp(count, "1") != 0; i++) {
@@ -726,7 +745,7 @@ static bool is_of_lock(const struct option_row *row)
 /* `extend` of the environment's lock keeps that lock's TTL. */
 static int read_ttl_of_env(struct reading *r, char *const envp[])
 {
-	const char *value = find_env(envp, "REDLOCK_TTL_MS");
+	const char *value = find_env(envp, "ttl-ms");
 	long ms;
 
 	if (r->s->command != COMMAND_EXTEND || !value || !is_token_of_env(r, envp) ||
@@ -748,15 +767,15 @@ static int read_variable(struct reading *r, const struct option_row *row, char *
 	const char *value, *count;
 	long n = 0;
 
-	if (!(row->env & 1u << r->s->command) || is_set(r, row))
+	if (!(row->env & 1u << r->s->command))
 		return 0;
 	value = find_value(envp, row, name);
-	if (!value || (is_of_lock(row) && is_of_another_lock(r, row, envp)))
+	if (!value || is_set(r, row) || (is_of_lock(row) && is_of_another_lock(r, row, envp)))
 		return 0;
 	if (row->kind != OPTION_KEY)
 		return option_takes_value(row) ? set_value(r, row, name, value)
 					       : set_flag(r, row, name, value);
-	count = find_env(envp, "REDLOCK_KEYS");
+	count = find_env(envp, "keys");
 	(void)(count && text_number(count, 0, KEYS_MAX, &n));
 	r->s->source[row - option_rows] = r->source;
 	return settings_add_names(r->s, value, n, r->e);

@@ -2,6 +2,7 @@
 
 #include "base/alarm.h"
 #include "base/frame.h"
+#include "base/text.h"
 #include "file/file.h"
 #include "net/tls.h"
 
@@ -306,32 +307,56 @@ static bool append_bytes(struct conn *c, const char *bytes, size_t len)
 	return grown != NULL;
 }
 
-/* Returns the bytes of a command, which the caller frees; NULL: no memory. */
-static char *format(int argc, const char *const argv[], const size_t lens[], size_t *len)
-{
-	char *text;
-	/* int in hiredis 0 */
-	long long n = redisFormatCommandArgv(&text, argc, (const char **)argv, lens);
+/* ---- commands: an array of strings, "*1\r\n$4\r\nPING\r\n" (the RESP of Redis) ---- */
 
-	*len = (size_t)n;
-	return n < 0 ? NULL : text;
+/* As many bytes as a command has, or more. */
+static size_t size_of(int argc, const size_t lens[])
+{
+	size_t size = TEXT_DECIMAL_MAX + 3;
+
+	for (int i = 0; i < argc; i++)
+		size += TEXT_DECIMAL_MAX + 5 + lens[i];
+	return size;
 }
 
-/* Appends a formatted command to the output buffer, and frees it. */
-static bool append_formatted(struct conn *c, char *text, size_t len)
+static char *write_count(char *to, char type, size_t n)
 {
-	bool ok = text && append_bytes(c, text, len);
+	*to++ = type;
+	to += text_decimal(to, (int64_t)n);
+	*to++ = '\r';
+	*to++ = '\n';
+	return to;
+}
 
-	free(text);
-	return ok;
+/* Returns the end. */
+static char *write_command(char *to, int argc, const char *const argv[], const size_t lens[])
+{
+	to = write_count(to, '*', (size_t)argc);
+	for (int i = 0; i < argc; i++) {
+		to = write_count(to, '$', lens[i]);
+		memcpy(to, argv[i], lens[i]);
+		to += lens[i];
+		*to++ = '\r';
+		*to++ = '\n';
+	}
+	return to;
+}
+
+/* Appends a command to the output buffer; false: no memory. */
+static bool append_command(struct conn *c, int argc, const char *const argv[], const size_t lens[])
+{
+	char *grown = realloc(c->out, c->out_len + size_of(argc, lens));
+
+	if (grown) {
+		c->out = grown;
+		c->out_len = (size_t)(write_command(grown + c->out_len, argc, argv, lens) - grown);
+	}
+	return grown != NULL;
 }
 
 static bool append(struct conn *c, const struct request *r)
 {
-	size_t len;
-	char *text = format(r->argc, r->argv, r->len, &len);
-
-	return append_formatted(c, text, len);
+	return append_command(c, r->argc, r->argv, r->len);
 }
 
 static bool append_login_command(
@@ -730,9 +755,13 @@ OWN_FRAME static bool prepare_deletion(struct conn *c, const struct request *r)
 {
 	const char *argv[REQUEST_WORDS_MAX];
 	size_t lens[REQUEST_WORDS_MAX];
+	int argc = request_delete_words(argv, lens, r);
 
 	free(c->deletion);
-	c->deletion = format(request_delete_words(argv, lens, r), argv, lens, &c->deletion_len);
+	c->deletion = malloc(size_of(argc, lens));
+	if (c->deletion)
+		c->deletion_len =
+			(size_t)(write_command(c->deletion, argc, argv, lens) - c->deletion);
 	return c->deletion != NULL;
 }
 
@@ -1226,10 +1255,15 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 void conn_abort(struct conn *c)
 {
 	struct linger reset = {.l_onoff = 1, .l_linger = 0};
+	const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
 
-	/* Reset the connection, so that no data in the kernel arrives after a later release. */
-	if (c->fd >= 0)
+	/* Reset the connection, so that no data in the kernel arrives after a later release. The
+	 * supervisor may have a copy of the socket, which would keep the connection open: it is
+	 * disconnected, too. */
+	if (c->fd >= 0) {
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		(void)connect(c->fd, &nowhere, sizeof(nowhere));
+	}
 	drop(c);
 }
 

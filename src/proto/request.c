@@ -6,7 +6,6 @@
 #include "proto/scripts.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +52,13 @@ static void push_text(struct request *r, const char *format, ...)
 
 static void push_number(struct request *r, int64_t n)
 {
-	push_text(r, "%" PRId64, n);
+	char *text = r->text + r->used;
+	size_t len;
+
+	assert(sizeof(r->text) - r->used >= TEXT_DECIMAL_MAX);
+	len = text_decimal(text, n);
+	r->used += len + 1;
+	push_bytes(r, text, len);
 }
 
 static void push_ms(struct request *r, usec time)
@@ -124,12 +129,15 @@ static void push_flags(struct request *r, const struct request_args *args)
 		{args->never_shortens, FLAG_KEEPS},
 		{args->flag, args->flag},
 	};
-	char text[sizeof(all) / sizeof(all[0]) + 1] = "", *to = text;
+	char *text = r->text + r->used, *to = text;
 
+	assert(sizeof(r->text) - r->used > sizeof(all) / sizeof(all[0]));
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].is_set && strstr(scripts[r->op].flags, all[i].flag))
 			*to++ = all[i].flag[0];
-	push_text(r, "%s", text);
+	*to++ = '\0';
+	r->used += (size_t)(to - text);
+	push(r, text);
 }
 
 static void push_early(struct request *r, const struct request_args *args)

@@ -5,9 +5,10 @@
 #include "net/conn.h"
 #include "proto/request.h"
 
+#include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,15 +25,13 @@ struct talk {
 	int peer;
 };
 
-static void begin_talk(struct talk *t)
+static void begin_talk_at(struct talk *t, const struct sockaddr *at, socklen_t len)
 {
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int listener = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	memset(t, 0, sizeof(*t));
-	t->node.kind = NODE_UNIX;
-	/* An abstract name, which the kernel chooses. */
-	CHECK(bind(listener, (struct sockaddr *)&un, sizeof(sa_family_t)) == 0);
+	t->node.kind = at->sa_family == AF_UNIX ? NODE_UNIX : NODE_TCP;
+	CHECK(bind(listener, at, len) == 0);
 	CHECK(listen(listener, 1) == 0);
 	t->addresses.count = 1;
 	t->addresses.address = &t->address;
@@ -45,6 +44,12 @@ static void begin_talk(struct talk *t)
 	close(listener);
 	conn_handle(&t->conn, POLLOUT);
 	CHECK_INT(t->conn.state, CONN_UP);
+}
+
+static void begin_talk(struct talk *t)
+{
+	/* An abstract name, which the kernel chooses. */
+	begin_talk_at(t, &(struct sockaddr){.sa_family = AF_UNIX}, sizeof(sa_family_t));
 }
 
 static void end_talk(struct talk *t)
@@ -306,6 +311,24 @@ static void flood(struct talk *t, int times, const char *between)
 		say(t, between);
 		CHECK_INT(next_op(t, &reply), OP_HAND_OFF);
 	}
+}
+
+/* The supervisor gets copies of all sockets at the fork. */
+TEST(a_connection_that_is_dropped_is_reset_though_another_process_has_the_socket)
+{
+	const struct sockaddr_in loopback = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct talk t;
+	char byte;
+	int copy;
+
+	begin_talk_at(&t, (const struct sockaddr *)&loopback, sizeof(loopback));
+	copy = dup(t.conn.fd);
+	CHECK(copy >= 0);
+	conn_abort(&t.conn);
+	CHECK(recv(t.peer, &byte, 1, 0) < 0 && errno == ECONNRESET);
+	close(copy);
+	close(t.peer);
 }
 
 TEST(a_node_that_sends_messages_without_end_is_dropped)

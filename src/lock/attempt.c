@@ -8,8 +8,10 @@
 /* When no majority can get ready, the least time in which further nodes may say why. */
 #define LEAST_GRACE 200
 
-/* When a majority has voted, the least time in which the votes that are about to come may do so. */
+/* When a majority has voted, the least time in which the votes that are about to come may do so: if
+ * the client could begin its command; if it was refused. */
 #define LEAST_HEARING (10 * USEC_MSEC)
+#define LEAST_HEARING_REFUSED USEC_MSEC
 
 /* The votes that grant the key, or say that it is free. */
 static int count_yes(const struct lock *lock)
@@ -251,7 +253,7 @@ void attempt_count_fence(struct step *s, usec *wake_at)
  * time, and may name a holder that has other nodes: so its vote is heard, if it takes no longer
  * than those of the majority, and a quarter of that time. A node that is farther away, or silent,
  * was not connected when the attempt began. */
-static bool others_are_due(struct step *s, usec *wake_at)
+static bool others_are_due(struct step *s, usec least, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 	usec *since = &lock->tally.enough_at, took, more, until = 0;
@@ -259,8 +261,8 @@ static bool others_are_due(struct step *s, usec *wake_at)
 	if (!*since)
 		*since = s->now;
 	took = *since - lock->attempt.asked_at;
-	more = usec_max(took / 4, LEAST_HEARING);
-	for (int i = 0; i < lock->policy.nodes && lock->policy.fingerprint[0]; i++) {
+	more = usec_max(took / 4, least);
+	for (int i = 0; i < lock->policy.nodes; i++) {
 		const struct peer *p = &lock->peer[i];
 
 		if (lock->tally.ballot[i].vote == VOTE_NONE && p->asked && !p->late &&
@@ -279,6 +281,14 @@ static bool retry(struct step *s, usec *wake_at)
 
 	return wakeup_retries(s, attempt_op(lock),
 		patience_for_holder(&lock->patience, &lock->policy, s->now), wake_at);
+}
+
+/* A node whose refusal is heard needs no release, and a client that waits has the time for it. */
+static void refuse(struct step *s, usec *wake_at)
+{
+	if (s->lock->policy.wait > 0 && others_are_due(s, LEAST_HEARING_REFUSED, wake_at))
+		return;
+	fail_attempt(s, REFUSAL_BUSY);
 }
 
 void attempt_count(struct step *s, usec *wake_at)
@@ -300,8 +310,9 @@ void attempt_count(struct step *s, usec *wake_at)
 	} else if (reserved == RESERVED_UNKNOWN) {
 		return;
 	} else if (reserved == RESERVED_FOR_OTHERS) {
-		fail_attempt(s, REFUSAL_BUSY);
-	} else if (yes >= quorum && lock->contest.nodes == 0 && others_are_due(s, wake_at)) {
+		refuse(s, wake_at);
+	} else if (yes >= quorum && lock->contest.nodes == 0 && lock->policy.fingerprint[0] &&
+		   others_are_due(s, LEAST_HEARING, wake_at)) {
 		return;
 	} else if (yes >= quorum && lock->contest.nodes) {
 		if (looks || (rivals_are_heard(s, yes, open, wake_at) && !retry(s, wake_at)))
@@ -320,7 +331,7 @@ void attempt_count(struct step *s, usec *wake_at)
 		hold(s);
 	} else if (yes + no >= quorum && rivals_are_heard(s, yes, open, wake_at)) {
 		if (!retry(s, wake_at))
-			fail_attempt(s, REFUSAL_BUSY);
+			refuse(s, wake_at);
 	} else if (yes + no + open < quorum) {
 		/* A majority of clean replies, which may still arrive, would mean "busy" instead.
 		 */

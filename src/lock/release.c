@@ -2,6 +2,10 @@
 
 #include "lock/step.h"
 
+/* Clients that wait contend for the nodes' time, too: so long the last replies may take, until
+ * conn_close() sends a delete to each node that has not answered. */
+#define HEARING USEC_MSEC
+
 /* The release of a held lock is a round of its own, in which each node votes. If the lock was not
  * held, the votes of the last attempt stay: messages need them. */
 static void begin_votes(struct step *s)
@@ -149,6 +153,7 @@ void release_advance(struct step *s, usec *wake_at)
 	struct lock *lock = s->lock;
 	int settled = 0, waited_for = 0;
 	bool is_leaving, is_needed = false;
+	usec flush_at = NEVER;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
@@ -175,7 +180,9 @@ void release_advance(struct step *s, usec *wake_at)
 			     (p->subscribed || p->was_silent || must_wake_waiters(lock, i));
 	}
 	is_leaving = wakeup_end(s);
-	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && !is_needed && can_flush(s);
+	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && !is_needed && can_flush(s) &&
+				     (!lock->awaited || tally_grace_is_over(&lock->tally, s->now,
+								true, HEARING, HEARING, &flush_at));
 	if (lock->releasing.is_flushed || (s->is_timeout && s->now >= lock->releasing.until) ||
 		(!is_leaving && !is_needed && !is_end_open(lock) &&
 			(waited_for == 0 ||
@@ -185,5 +192,5 @@ void release_advance(struct step *s, usec *wake_at)
 		*wake_at = NEVER;
 		return;
 	}
-	*wake_at = usec_min(*wake_at, lock->releasing.until);
+	*wake_at = usec_min(usec_min(*wake_at, flush_at), lock->releasing.until);
 }

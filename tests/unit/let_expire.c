@@ -184,6 +184,7 @@ TEST(a_release_in_flight_is_not_followed_by_letting_expire)
 	ask(&r, 3, NEVER);
 	old = r.token;
 	votes(&r, ".FF");
+	pass(&r, MS);
 	wait_until(&r, r.up.wake_at);
 	pass(&r, 200);
 	votes(&r, ".YY");

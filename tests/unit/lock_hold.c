@@ -57,6 +57,7 @@ TEST(an_answer_of_an_earlier_round_is_not_a_vote)
 
 	ask(&r, 3, NEVER);
 	votes(&r, ".FF");
+	pass(&r, MS);
 	CHECK(lock_is_pausing(&r.lock));
 	wait_until(&r, r.up.wake_at);
 	pass(&r, 200);

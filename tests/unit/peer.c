@@ -308,6 +308,7 @@ TEST(a_link_that_is_up_again_before_the_request_counts)
 
 	ask(&r, 3, NEVER);
 	votes(&r, ".FF");
+	pass(&r, MS);
 	link_down(&r, 1, REASON_CLOSED);
 	link_down(&r, 2, REASON_CLOSED);
 	wait_until(&r, r.up.wake_at);

@@ -305,6 +305,7 @@ TEST(no_retry_without_a_release_on_its_way)
 		wake(&r, 0, 0, wake_up());
 		reply_with(&r, 0, no[i]);
 		reply_with(&r, 1, no[i]);
+		pass(&r, MS);
 		CHECK(lock_is_pausing(&r.lock));
 	}
 	/* not woken */

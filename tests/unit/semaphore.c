@@ -56,7 +56,7 @@ TEST(slots_another_that_is_free_is_tried_at_once)
 	reply_with(&r, 2, taken(1, 0));
 	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK(r.lock.stamp.attempt > 1);
-	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
 }
 
 TEST(slots_if_the_queue_node_grants_it_the_others_name_one)

@@ -172,6 +172,32 @@ TEST(a_join_after_a_release_whose_script_is_unknown_is_sent_again)
 	CHECK_INT(r.lock.waiter.state, WAITER_QUEUED);
 }
 
+/* A refusal that is heard needs no release. A node that is farther away, or silent, gets one. */
+TEST(a_client_that_waits_hears_the_refusals_that_are_due)
+{
+	for (int waits = 0; waits <= 1; waits++) {
+		struct rig r;
+
+		contend(&r, 5, waits ? NEVER : 0);
+		pass(&r, 8 * MS);
+		for (int i = 0; i < 3; i++)
+			reply_with(&r, i, held(HELD_FOR));
+		CHECK_INT(lock_state(&r.lock), waits ? LOCK_TRYING : LOCK_RELEASING);
+		CHECK_INT(lock_is_pausing(&r.lock), false);
+		CHECK_INT(sends(&r, OP_UNDO) + sends(&r, OP_HAND_OFF), waits ? 0 : 2);
+		if (!waits)
+			continue;
+		reply_with(&r, 3, held(HELD_FOR));
+		/* A quarter of the time that the majority took. */
+		wait_until(&r, BEGIN + 10 * MS - 1);
+		CHECK(!lock_is_pausing(&r.lock));
+		wait_until(&r, BEGIN + 10 * MS);
+		CHECK(lock_is_pausing(&r.lock));
+		CHECK_INT(sends(&r, OP_UNDO), 1);
+		CHECK_INT(r.fake[4].sends[OP_UNDO], 1);
+	}
+}
+
 /* A request in flight is answered first. */
 TEST(a_waiter_hears_the_queue_node_before_it_queues)
 {
@@ -180,6 +206,7 @@ TEST(a_waiter_hears_the_queue_node_before_it_queues)
 	contend(&r, 3, NEVER);
 	reply_with(&r, 1, held(HELD_FOR));
 	reply_with(&r, 2, held(HELD_FOR));
+	pass(&r, MS);
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(sends(&r, OP_SUBSCRIBE), 0);
 	reply_with(&r, 0, held(HELD_FOR));
@@ -205,6 +232,7 @@ TEST(a_waiter_returns_when_an_earlier_node_answers_again)
 	/* The earlier node has not answered yet: no reason to leave. */
 	reply_with(&r, 1, held(HELD_FOR));
 	reply_with(&r, 2, held(HELD_FOR));
+	pass(&r, MS);
 	CHECK_INT(leaves(&r), 0);
 	CHECK_INT(r.fake[1].last.op, OP_JOIN);
 	reply_with(&r, 1, ranked(0, held(HELD_FOR)));
@@ -459,7 +487,6 @@ TEST(the_second_waiter_looks_every_second_and_attempts_every_other_one)
 		CHECK_INT(sends(&r, OP_ACQUIRE), 3 * i + 3);
 		for (int node = 0; node < 3; node++)
 			reply_with(&r, node, held(BEGIN + HELD_FOR - r.now));
-		fake_reply(&r, 2, VOTE_GONE); /* its undo */
 		reply_with(&r, 0, ranked(1, held(BEGIN + HELD_FOR - r.now)));
 	}
 	/* At the end of the key, it asks all nodes. */
@@ -1089,8 +1116,9 @@ TEST(a_request_in_flight_keeps_its_connection)
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, held(HELD_FOR));
 	reply_with(&r, 1, held(HELD_FOR));
+	pass(&r, MS);
 	join(&r, 0, ranked(2, held(HELD_FOR)));
-	wait_until(&r, BEGIN + USEC_SEC);
+	wait_until(&r, BEGIN + USEC_SEC + MS);
 	CHECK_INT(r.fake[1].link, LINK_DOWN);
 	CHECK_INT(r.fake[2].link, LINK_UP);
 }

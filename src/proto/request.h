@@ -185,5 +185,10 @@ const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int limit);
 
 /* With a restart guard, a node has no vote if its clock is off by more than this. */
 #define SKEW_MAX_MS 30000
+/* Some plain requests compare the clocks to a second only. */
+#define NEAR_MS 29000
+
+/* No script writes a reservation that lasts longer. */
+#define RESERVED_MAX_MS 3600000
 
 #endif

@@ -846,7 +846,8 @@ is_over() {
 	acquires b
 	is_answer $reserved
 	[ "$(node 1 exists k)" = 0 ]
-	acquires b '' "$(id c)$(id a)" w1
+	# (of a client that runs within two locks)
+	acquires b '' "$(id c)$(id a)" w1 "$(id x) $(id y)"
 	is_answer $yes
 	[ "$(node 1 get k)" = "$(token b)" ]
 	[ "$(reservation k)" = "" ]
@@ -860,12 +861,49 @@ is_over() {
 		node 1 zrem 'redlock:queue:{k}' w2
 		[ $left = 1 ] || node 1 zrem 'redlock:queue:{k}' w3
 		node 1 set 'redlock:reserved:{k}' "$(id b)" px 60000
-		acquires d '' "$(id b)" w2
+		acquires d '' "$(id b)" w2 "$(id x) $(id y)"
 		is_answer $yes
 		[ "$(node 1 get k)" = "$(token d)" ]
 		[ "$(reservation k)" = "" ]
 		[ "${item[waiters]}" = $left ]
 	done
+}
+
+@test "plain requests: a newcomer is refused where the key is reserved for a waiter, as by the parts for all requests" {
+	waiting_test
+	# refused: the reply, without the time that is left
+	refused() {
+		acquires b '' "$(id c)" "${1-}"
+		is_answer $reserved ''
+		left=${item[ms]}
+		echo "${item[waiters]} ${item[i]:0:16} ${item[p]} ${item[u]} ${item[f]}" >> "$T/refusals$plain"
+	}
+	for plain in '' yes; do
+		node 1 flushall
+		[ -z "$plain" ] || is_over
+		node 1 set 'redlock:reserved:{k}' "$(id a)" px 60000
+		refused
+		((left > 50000 && left <= 60000))
+		waits w1$plain w2$plain
+		refused
+		refused w2$plain
+		# a waiter that is in the queue, and was woken, leaves it
+		acquires b '' "$(id a)" w1$plain
+		is_answer $yes
+		[ "$(queue)" = "w2$plain" ]
+		node 1 del k
+		# no script wrote these reservations: they go
+		for ttl in '' 'px 7200000'; do
+			node 1 set 'redlock:reserved:{k}' "$(id a)" $ttl
+			acquires b
+			is_answer $yes
+			[ "$(reservation k)" = "" ]
+			node 1 del k
+		done
+		dies w1$plain w2$plain
+		node 1 del 'redlock:queue:{k}'
+	done
+	diff "$T/refusals" "$T/refusalsyes"
 }
 
 @test "hand-off: the first waiter is woken, with one message, and the next ones move up" {

@@ -66,6 +66,19 @@ TEST(number_within_bounds)
 }
 
 /* All versions, on all machines, have one order of the nodes, so these values never change. */
+TEST(decimal_is_as_printf_writes_it)
+{
+	const int64_t numbers[] = {0, 7, 10, -1, 1795961320871, INT64_MAX, INT64_MIN};
+	char got[TEXT_DECIMAL_MAX], want[TEXT_DECIMAL_MAX];
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		int len = snprintf(want, sizeof(want), "%lld", (long long)numbers[i]);
+
+		CHECK_INT(text_decimal(got, numbers[i]), len);
+		CHECK_TEXT(got, want);
+	}
+}
+
 TEST(hash_never_changes)
 {
 	CHECK(text_hash(0, "") == 0xcbf29ce44fd0bfc1);

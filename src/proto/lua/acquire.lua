@@ -40,24 +40,30 @@ end
 -- include parts/vote.lua
 -- include parts/quiet.lua
 
-local wall, ttl
+local wall, ttl, waiter, woken_by
 if value == true then
-	wall, ttl = match(rest, '^ 0 (%d*) (%d+) ')
+	wall, ttl, waiter, woken_by = match(rest, '^ 0 (%d*) (%d+) %d* %d* %d* %d* (%S*) (%S*) ')
 end
 if wall and has_vote() then
-	local left, waiters = try('EXISTS', queue, reserved), '0'
+	-- The queue is at one node only.
+	local left, code, ms, id = try('EXISTS', queue, reserved), CODE_YES, ttl, ''
 	if left ~= 0 then
-		-- A waiter that was woken: the key is reserved for it, and it has left the queue.
-		local waiter, woken_by = match(rest, '.* (%S*) (%S*) %S*$')
-		local id = try('GET', reserved) or ''
-		waiters = #id > 0 and find(woken_by, id, 1, true) and not try('ZRANK', queue, waiter) and (left == 1 and '0' or '1')
-	end
-	if waiters then
-		call('SET', key, token, 'PX', ttl)
-		if left ~= 0 then
-			try('DEL', reserved)
+		id = try('GET', reserved) or ''
+		if #id == 0 or left == 2 and try('ZRANK', queue, waiter) then
+			code = nil
+		elseif not find(woken_by, id, 1, true) then
+			ms = call('PTTL', reserved)
+			code = ms > 0 and ms < RESERVED_MAX_MS and CODE_RESERVED
 		end
-		return CODE_YES .. ' ' .. ttl .. ' ' .. waiters .. ' ' .. REPLY_RUN_ID .. run_id .. '\n'
+	end
+	if code then
+		if code == CODE_YES then
+			call('SET', key, token, 'PX', ttl)
+			if left ~= 0 then
+				try('DEL', reserved)
+			end
+		end
+		return code .. ' ' .. ms .. (left == 2 and ' 1 ' or ' 0 ') .. REPLY_RUN_ID .. run_id .. '\n'
 	end
 end
 

@@ -30,9 +30,10 @@ local is_plain = find(rest, '^ 0 [01]  ')
 -- include parts/quiet.lua
 -- include parts/near.lua
 
-local wall, reserve_ms
+local wall, reserve_ms, quiet
 if is_own() then
-	if is_quiet() and find(rest, '^ 0 0') then
+	quiet = is_quiet()
+	if quiet and find(rest, '^ 0 0') then
 		call('DEL', key)
 		return CODE_YES .. ' 0 0\n'
 	end
@@ -40,8 +41,8 @@ if is_own() then
 	wall, reserve_ms = match(rest, '^ 0 .   (%d*) %d+ (%d+)  ')
 end
 -- A writer is the first in the queue here, or clients wait at another node.
-if wall and is_near() then
-	local wake, name = 'redlock:wake:{' .. key .. '}:', try('ZRANGE', queue, '0', '0')[1]
+if wall and (#wall < 2 or is_near()) then
+	local wake, name = 'redlock:wake:{' .. key .. '}:', not quiet and try('ZRANGE', queue, '0', '0')[1]
 	local is_woken = name and find(name, '^w') and (tonumber(try('PUBLISH', wake .. name, token)) or 0) > 0
 	if is_woken or not name and find(rest, '^ 0 1') then
 		call('DEL', key)
@@ -102,7 +103,7 @@ for i, key in ipairs(keys) do
 		end
 		-- Another program wakes no waiter when it releases the key here.
 		if (reserves or (leaves and reserved_id and is_for_us(reserved_id)))
-			and sub(value[i], 1, TOKEN_START_LEN - 1) ~= TOKEN_NINES then
+			and not find(value[i], '^' .. TOKEN_NINES) then
 			wake(i, id)
 		end
 	elseif (not reserved_id or is_for_us(reserved_id)) and not pass_on(i, id, is_far) then

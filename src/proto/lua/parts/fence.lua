@@ -25,7 +25,7 @@ local function last_number()
 	local last = 0
 	for i = 1, #keys do
 		local v = get(fence_key(i))
-		local n = type(v) == 'string' and (to_number(match(v, '^%d+$')) or 1 / 0) or 0
+		local n = v and not v.err and (to_number(match(v, '^%d+$')) or 1 / 0) or 0
 		if n >= FENCE_MAX then
 			broken = broken or fence_key(i)
 		end

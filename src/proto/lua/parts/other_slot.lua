@@ -36,7 +36,7 @@ local function conflict()
 	local recorded = recorded_limit()
 	for i = 1, recorded ~= to_number(own_limit) and recorded or 0 do
 		local v = try('GET', base .. '#' .. i)
-		if type(v) == 'string' then
+		if v and not v.err then
 			note(REPLY_LIMIT, recorded)
 			return slot ~= '' and own_limit ~= LIMIT_UNKNOWN and answer(CODE_FOREIGN, call('PTTL', limit_key), v)
 		end

@@ -65,11 +65,11 @@ end
 -- was not written by a script and is removed: it would keep all clients out.
 local function reservation(key)
 	local id = try('GET', reserved_key(key))
-	if type(id) ~= 'string' then
+	if not id or id.err then
 		return
 	end
-	local left = try('PTTL', reserved_key(key))
-	if type(left) == 'number' and (left < 0 or left > 3600000) then
+	local left = call('PTTL', reserved_key(key))
+	if left < 0 or left > RESERVED_MAX_MS then
 		try('DEL', reserved_key(key))
 		return
 	end
@@ -79,7 +79,7 @@ end
 -- Is the node's clock off? Then the node keeps no reservation: once the clock is set right, the
 -- reservation would last for as long as the clock was off. Uses `quarantine` and `wall`.
 local function is_skewed()
-	return to_number(quarantine) > 0 and clock(try) and math.abs(clock(try) - wall) > SKEW_MAX_MS
+	return to_number(quarantine) > 0 and math.abs((clock(try) or wall) - wall) > SKEW_MAX_MS
 end
 
 -- Uses `reserve_ms`, `quarantine` and `wall`.
@@ -163,8 +163,8 @@ end
 
 -- Takes the client out of the queue of key i.
 local function leave_queue(i)
-	local rank = waiter ~= '' and try('ZRANK', queue_key(i), waiter)
-	if type(rank) == 'number' and try('ZREM', queue_key(i), waiter) == 1 and rank < 2 then
+	local rank = waiter ~= '' and to_number(try('ZRANK', queue_key(i), waiter))
+	if rank and try('ZREM', queue_key(i), waiter) == 1 and rank < 2 then
 		nudge(i, 1)
 	end
 end

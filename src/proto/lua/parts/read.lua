@@ -4,7 +4,7 @@
 -- The value of a key, '?' if it is no string, false if it is gone; the server's error if the user may not read it.
 local function get(key)
 	local v = try('GET', key)
-	return type(v) == 'table' and find(v.err, 'WRONGTYPE') and '?' or v
+	return v and v.err and find(v.err, 'WRONGTYPE') and '?' or v
 end
 
 -- The server's time in milliseconds, once it is known; false if `run` must not ask for it.

@@ -12,7 +12,7 @@ end
 -- does not say it, or the start is in the future. Returns the server's error if the user may not read it.
 local function read_record()
 	local v = get(record_key()) or ''
-	if type(v) == 'table' then
+	if v.err then
 		return v
 	end
 	local start, text = match(v, '^(%d+) (.+)')

@@ -60,7 +60,7 @@ repeat
 		break
 	end
 	local node_ms, client_ms = clock(try), to_number(wall)
-	if run_id == '' or not node_ms or type(mark) == 'table' then
+	if run_id == '' or not node_ms or mark and mark.err then
 		note(REPLY_UNGUARDED, 1)
 		break
 	end

@@ -36,7 +36,7 @@ local function read_keys()
 	for i, key in ipairs(keys) do
 		local v = try('GET', key)
 		is_string[i] = true
-		if type(v) == 'table' then
+		if v and v.err then
 			if not find(v.err, 'WRONGTYPE') then
 				return v
 			end

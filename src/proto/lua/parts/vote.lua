@@ -6,5 +6,5 @@
 -- Has the node a vote? In this life of the server, its quarantine was over once; the clocks are near. False: the guard
 -- decides.
 local function has_vote()
-	return (#wall < 2 or find(mark, ' ' .. GUARD_OVER, -42, true)) and is_near()
+	return #wall < 2 or find(mark, ' ' .. GUARD_OVER, -42, true) and is_near()
 end

@@ -23,6 +23,9 @@
 #include <unistd.h>
 
 #define FIRST_MESSAGE_AFTER USEC_SEC
+
+/* A wait that is longer needs more. */
+#define SHORT_WAIT (200 * USEC_MSEC)
 #define MESSAGE_INTERVAL UNLESS_HASTY(10 * USEC_SEC)
 #define MESSAGE_INTERVAL_MAX (300 * USEC_SEC)
 
@@ -77,7 +80,8 @@ static void add_outer(void *client, const char *ids)
 		text_append(c->outer, sizeof(c->outer), &used, "%s%s", used ? " " : "", ids);
 }
 
-/* sudo and env -i remove the ids from the environment. The nodes decide what they are worth. */
+/* sudo and env -i remove the ids from the environment. The nodes decide what they are worth. Reads
+ * two files of each process above this one. */
 static void learn_outer(struct client *c)
 {
 	if (!c->knows_outer)
@@ -350,14 +354,10 @@ static bool is_outer_contested(const struct client *c)
 	return *id && strstr(c->outer, id);
 }
 
-bool client_is_nested(struct client *c, const struct reply **holder)
+static bool is_nested(const struct client *c, const struct reply **holder)
 {
 	const struct lock *lock = &c->session.lock;
-	int count;
-
-	if (tally_count(&lock->tally, VOTE_FOREIGN) > 0)
-		learn_outer(c);
-	count = tally_held_by(&lock->tally, c->outer, holder);
+	int count = tally_held_by(&lock->tally, c->outer, holder);
 
 	/* The enclosing run holds one slot; another slot may be free, or become free soon, unless
 	 * that run has another limit. */
@@ -370,13 +370,35 @@ bool client_is_nested(struct client *c, const struct reply **holder)
 				    count >= policy_quorum(&lock->policy) || is_outer_contested(c));
 }
 
-bool client_is_open(struct client *c)
+bool client_is_nested(struct client *c, const struct reply **holder)
+{
+	if (tally_count(&c->session.lock.tally, VOTE_FOREIGN) > 0)
+		learn_outer(c);
+	return is_nested(c, holder);
+}
+
+bool client_is_open(const struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	const struct reply *ignored;
 
 	return lock_state(lock) == LOCK_TRYING &&
-	       !(lock_is_pausing(lock) && client_is_nested(c, &ignored));
+	       !(lock_is_pausing(lock) && is_nested(c, &ignored));
+}
+
+/* The time of the next message, or of the end of a short wait. */
+static usec next_message_at(const struct client *c)
+{
+	return c->knows_outer ? c->message_at : usec_min(c->began + SHORT_WAIT, c->message_at);
+}
+
+/* The lock of an enclosing run is no reason to wait, to revoke it or to warn of its nodes. A short
+ * wait is a hand-off among clients that contend, and so ends by itself. */
+static void look_above(struct client *c)
+{
+	if (clock_now() >= c->began + SHORT_WAIT || c->settings->reentrant ||
+		c->settings->takeover || lock_is_contested(&c->session.lock))
+		learn_outer(c);
 }
 
 /* Certificates that were renewed in place, and that cannot be used. */
@@ -419,13 +441,15 @@ int client_step(struct client *c)
 	struct caught caught;
 	/* Messages are due only between attempts. */
 	bool signalled = session_step(
-		&c->session, lock_is_pausing(lock) ? c->message_at : NEVER, c->wake_fd);
+		&c->session, lock_is_pausing(lock) ? next_message_at(c) : NEVER, c->wake_fd);
 
 	client_log_reply(c);
 	if (node_list_find_tls(&c->settings->nodes))
 		warn_of_files();
 	if (signalled && signals_next(&c->signals, &caught) && caught.is_fatal)
 		return caught.number;
+	if (lock_is_pausing(lock))
+		look_above(c);
 	if (lock->waiter.state == WAITER_POLLS && !c->has_warned_not_queued)
 		warn_not_queued(c);
 	if (lock->waiter.state == WAITER_QUEUED && lock->waiter.full && !c->has_warned_no_room)

@@ -31,7 +31,8 @@
 
 struct client {
 	const struct settings *settings;
-	bool knows_outer; /* also from that of the processes above this one */
+	bool knows_outer; /* has read the processes above this one, too: the wait is long, or it
+			     must know */
 	bool is_within_slot; /* the environment has another slot of this semaphore */
 	struct signals signals;
 	usec began;
@@ -77,7 +78,7 @@ _Noreturn void client_die(const struct client *c, int number);
  * signal, else 0. Afterwards the lock is held, or refused, or held by an enclosing run
  * (client_is_nested()).
  */
-bool client_is_open(struct client *c);
+bool client_is_open(const struct client *c);
 int client_step(struct client *c);
 
 /* The three functions above in a loop. Returns the number of a fatal signal, else 0. */

@@ -28,6 +28,7 @@
 #include "report/report.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,8 @@
 
 struct run {
 	struct announcer announcer;
-	const char *outer_fence; /* the fencing number of the enclosing run, or NULL */
+	/* REDLOCK_FENCE and REDLOCK_HOLDER_PID of the enclosing lock, or NULL. */
+	const char *outer_fence, *outer_pid;
 	char *const *argv; /* the command */
 	struct supervision watch;
 	struct extender extender;
@@ -45,7 +47,6 @@ struct run {
 	usec valid_until; /* NEVER: nested; the enclosing run keeps the lock */
 	bool is_nested;
 	bool has_revoked; /* the holders, for --takeover */
-	uint32_t prepared_for; /* the attempt during which the supervisor was made */
 	bool resume_pending; /* after a stop: the command continues after the next extension */
 	bool has_logged_loss;
 	bool lost;
@@ -57,88 +58,108 @@ struct run {
 
 /* ---- before the command ---- */
 
-/* Sets the variable, or removes that of an enclosing lock if number is 0. */
+/* The variables of the lock: each attempt has another token, and the supervisor may be older than
+ * the attempt that succeeds. */
+#define TOKEN_VARIABLE "REDLOCK_TOKEN="
+#define SLOT_VARIABLE "REDLOCK_SLOT="
+#define FENCE_VARIABLE "REDLOCK_FENCE="
+#define HELD_VARIABLE "REDLOCK_HELD="
+
+static struct {
+	char token[sizeof(TOKEN_VARIABLE) + REPLY_TEXT_MAX];
+	char slot[sizeof(SLOT_VARIABLE) + 20];
+	char fence[sizeof(FENCE_VARIABLE) + 20];
+	char held[sizeof(HELD_VARIABLE) + CLIENT_HELD_MAX]; /* last: most of it is never touched */
+} late = {TOKEN_VARIABLE, SLOT_VARIABLE, FENCE_VARIABLE, HELD_VARIABLE};
+
+/* Fills the variables. Returns how many bytes of them are in use. */
+static size_t set_lock(const struct run *r, const char *token)
+{
+	const struct lock *lock = &r->client.session.lock;
+	char id[TOKEN_ID_LEN + 1];
+	size_t held = strlen(HELD_VARIABLE);
+
+	snprintf(late.token, sizeof(late.token), TOKEN_VARIABLE "%s", token);
+	snprintf(late.slot, sizeof(late.slot), SLOT_VARIABLE "%ld", client_slot(&r->client));
+	snprintf(late.fence, sizeof(late.fence), FENCE_VARIABLE "%lld",
+		(long long)lock->tenure.fence);
+	snprintf(id, sizeof(id), "%.*s", r->is_nested ? 0 : TOKEN_ID_LEN, token);
+	client_held(late.held + held, &r->client, id);
+	return offsetof(typeof(late), held) + strlen(late.held) + 1;
+}
+
 static void set_number(const char *name, long number)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%ld", number);
-	if (number > 0)
-		setenv(name, text, 1);
-	else
-		unsetenv(name);
+	setenv(name, text, 1);
 }
 
-/* Sets the variables of the lock, and removes secrets. */
-static void set_environment(const struct run *r, const char *token)
+/* Sets the command's environment, and removes secrets. */
+static void set_environment(const struct run *r)
 {
 	const struct settings *s = r->client.settings;
-	const struct lock *lock = &r->client.session.lock;
-	char id[TOKEN_ID_LEN + 1], ttl[24], fence[24], keys[24];
-	/* One after the other. */
-	union {
-		char held[CLIENT_HELD_MAX], names[REQUEST_KEY_MAX + 1];
-	} text;
+	char names[REQUEST_KEY_MAX + 1];
 
-	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
-	setenv("REDLOCK_KEY", settings_text(text.names, &s->names), 1);
-	snprintf(keys, sizeof(keys), "%d", s->keys.count);
-	setenv("REDLOCK_KEYS", keys, 1);
-	setenv("REDLOCK_TOKEN", token, 1);
-	setenv("REDLOCK_TTL_MS", ttl, 1);
-	snprintf(fence, sizeof(fence), "%lld", (long long)lock->tenure.fence);
+	setenv("REDLOCK_KEY", settings_text(names, &s->names), 1);
+	set_number("REDLOCK_KEYS", s->keys.count);
+	set_number("REDLOCK_TTL_MS", (long)(s->ttl / USEC_MSEC));
+	putenv(late.token);
+	putenv(late.held);
+	if (s->limit > 0) {
+		set_number("REDLOCK_LIMIT", s->limit);
+		putenv(late.slot);
+	} else {
+		unsetenv("REDLOCK_LIMIT");
+		unsetenv("REDLOCK_SLOT");
+	}
 	/* A nested run keeps the number of its enclosing lock; the number of any other lock is
 	 * removed. */
-	if (lock->tenure.fence > 0)
-		setenv("REDLOCK_FENCE", fence, 1);
-	else if (r->is_nested && r->outer_fence)
+	if (r->is_nested && r->outer_fence)
 		setenv("REDLOCK_FENCE", r->outer_fence, 1);
+	else if (s->fence && !r->is_nested)
+		putenv(late.fence);
 	else
 		unsetenv("REDLOCK_FENCE");
-	if (!r->is_nested)
+	if (r->is_nested && r->outer_pid)
+		setenv("REDLOCK_HOLDER_PID", r->outer_pid, 1);
+	else
 		unsetenv("REDLOCK_HOLDER_PID");
-	set_number("REDLOCK_LIMIT", s->limit);
-	set_number("REDLOCK_SLOT", client_slot(&r->client));
-	snprintf(id, sizeof(id), "%.*s", r->is_nested ? 0 : TOKEN_ID_LEN, token);
-	setenv("REDLOCK_HELD", client_held(text.held, &r->client, id), 1);
 	setup_command(s);
 }
 
-static int prepare_supervisor(struct run *r, const char *token, struct err *e)
+static int prepare_supervisor(struct run *r, struct err *e)
 {
 	const struct supervisor_policy policy = {
 		.deadline = settings_deadline(r->client.settings),
 		.wait_descendants = r->client.settings->wait_descendants > 0,
 		.is_nested = r->client.outer[0] != '\0',
+		.late = &late,
+		.late_size = sizeof(late),
 	};
 
-	set_environment(r, token);
+	set_environment(r);
 	session_hide(&r->client.session);
 	return supervisor_prepare(&r->watch.supervisor, r->argv, &r->client.signals, &policy, e);
 }
 
 /* Makes the supervisor while the nodes process a request that will probably succeed: the first
  * attempt, or one with a reservation. Each node that is connected has its request before: a fork
- * takes long on a busy machine, and would delay that node's vote. */
+ * takes long on a busy machine, and would delay that node's vote. A client that was refused, and
+ * waits, keeps it at first: a client that contends is woken soon. */
 static void prepare_early(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
 	struct err later;
 
-	/* The command's environment needs the fencing number, which is not known yet. */
-	if (lock->policy.wants_fence)
-		return;
-	if (lock_state(lock) == LOCK_TRYING && !lock_is_pausing(lock) &&
-		lock->stamp.attempt == lock->stamp.round &&
+	if (r->watch.supervisor.pid == 0 && lock_state(lock) == LOCK_TRYING &&
+		!lock_is_pausing(lock) && lock->stamp.attempt == lock->stamp.round &&
 		(lock->stamp.attempt == 1 || lock->attempt.is_woken) &&
-		r->prepared_for != lock->stamp.attempt &&
-		!pool_has_link_news(&r->client.session.pool)) {
-		r->prepared_for = lock->stamp.attempt;
-		(void)prepare_supervisor(r, r->client.session.token, &later);
-	} else if (lock_is_pausing(lock) || r->prepared_for != lock->stamp.attempt) {
-		/* Its environment has the token, and maybe the slot, of an earlier attempt. */
+		!pool_has_link_news(&r->client.session.pool))
+		(void)prepare_supervisor(r, &later);
+	else if (lock_is_pausing(lock) && r->client.knows_outer)
 		supervisor_close(&r->watch.supervisor);
-	}
 }
 
 /* --takeover: once this client is the first in the queue, no other waiter is woken by the end of
@@ -269,7 +290,6 @@ static void supervise(struct run *r)
 
 	/* The extender thread inherits the priority. */
 	priority_raise(&before);
-	supervisor_check(&r->watch.supervisor); /* it may be stopped already */
 	while (!r->watch.is_over) {
 		struct pollfd fds[] = {
 			{.fd = r->client.signals.fd, .events = POLLIN},
@@ -540,14 +560,15 @@ static int run_command(struct run *r)
 	 * late vote may show a holder with other nodes. */
 	if (lock_awaits_replies(lock))
 		r->extend_at = clock_now();
-	if (r->watch.supervisor.pid == 0 &&
-		prepare_supervisor(r, r->client.session.token, &e) < 0) {
+	supervisor_check(&r->watch.supervisor); /* it may have been killed, or stopped */
+	if (r->watch.supervisor.pid == 0 && prepare_supervisor(r, &e) < 0) {
 		r->summary.held = clock_now() - started;
 		release(r, 0);
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	supervisor_start(&r->watch.supervisor, lock->tenure.valid_until);
+	supervisor_start(&r->watch.supervisor, lock->tenure.valid_until,
+		set_lock(r, r->client.session.token));
 	announce_acquired(&r->announcer, client_slot(&r->client));
 	supervise(r);
 	extender_stop(&r->extender);
@@ -580,11 +601,11 @@ SELDOM static int run_nested(struct run *r)
 	release(r, 0);
 	r->is_nested = true;
 	r->valid_until = r->extend_at = NEVER;
-	if (prepare_supervisor(r, token, &e) < 0) {
+	if (prepare_supervisor(r, &e) < 0) {
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	supervisor_start(&r->watch.supervisor, NEVER);
+	supervisor_start(&r->watch.supervisor, NEVER, set_lock(r, token));
 	supervise(r);
 	extender_stop(&r->extender);
 	supervisor_close(&r->watch.supervisor);
@@ -708,16 +729,24 @@ static int finish(struct run *r, int status)
 	return status;
 }
 
+/* set_environment() changes the variable. */
+static const char *copy_of(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? strdup(value) : NULL;
+}
+
 int cmd_run(struct settings *s)
 {
 	static struct run r; /* too large for the stack */
-	const char *fence = getenv("REDLOCK_FENCE");
 	int status;
 
 	r.argv = find_command(s, s->operands);
 	if (!r.argv)
 		return STATUS_USAGE;
-	r.outer_fence = fence ? strdup(fence) : NULL; /* a copy: set_environment() changes it */
+	r.outer_fence = copy_of("REDLOCK_FENCE");
+	r.outer_pid = copy_of("REDLOCK_HOLDER_PID");
 	record_prepare(s);
 	r.summary.held = NEVER;
 	status = open_all(&r, s);

@@ -206,7 +206,7 @@ void supervise_start(struct supervision *v)
 	while (count < PROBE_SIGNALS && signals_next(v->signals, &early[count]))
 		if (early[count].is_fatal)
 			count++;
-	supervisor_start(&v->supervisor, NEVER);
+	supervisor_start(&v->supervisor, NEVER, 0);
 	/* They came before the command, maybe before the supervisor. */
 	for (int i = 0; i < count; i++) {
 		early[i].command_has_it = false;

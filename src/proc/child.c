@@ -107,7 +107,7 @@ static void run_in_child(char *const argv[], const struct signals *signals,
 }
 
 int child_start(char *const argv[], const struct signals *signals, pid_t main_pid,
-	const struct priority *priority, int output, pid_t *pid)
+	const struct priority *priority, int output, pid_t *pid, sigset_t *missed)
 {
 	const bool has_pids = redirect_pids(main_pid);
 	pid_t parent = getpid();
@@ -119,6 +119,8 @@ int child_start(char *const argv[], const struct signals *signals, pid_t main_pi
 		return errno;
 	/* vfork, because fork copies the page tables, which takes as long as a node takes to
 	 * reply. */
+	if (missed)
+		(void)sigpending(missed); /* nothing comes between, where a signal might be lost */
 	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)
 	if (*pid == 0)
 		run_in_child(argv, signals, priority, parent, has_pids, output,

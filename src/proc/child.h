@@ -21,13 +21,14 @@
  * calling thread ends: call it in a process with one thread, such as the supervisor, the hook
  * process and the sandbox process. If a variable of the service manager, LISTEN_PID or
  * WATCHDOG_PID, names the process main_pid, it names the command instead; -1: they stay as they
- * are.
+ * are. missed: gets the blocked signals that came before the command, which has not got them,
+ * though it may be in the same process group; NULL: not of interest.
  *
  * Returns after exec has succeeded or failed: 0 and the pid, or the errno of the failed call, with
  * *pid -1 (fork) or 0 (exec; no process remains).
  */
 int child_start(char *const argv[], const struct signals *signals, pid_t main_pid,
-	const struct priority *priority, int output, pid_t *pid);
+	const struct priority *priority, int output, pid_t *pid, sigset_t *missed);
 
 /* Replaces this process by the command, with the signal mask and dispositions that redlock found at
  * its start. Returns the errno of exec. */

@@ -115,7 +115,7 @@ static void run_command(struct serving *s)
 	set_variables(&s->event);
 	if (s->folder)
 		(void)!chdir(s->folder);
-	error = child_start(s->argv, s->signals, -1, &s->priority, s->output, &s->pid);
+	error = child_start(s->argv, s->signals, -1, &s->priority, s->output, &s->pid, NULL);
 	/* Meanwhile the folder's file system can be unmounted. */
 	(void)!chdir("/");
 	if (error) {

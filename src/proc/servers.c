@@ -134,7 +134,7 @@ static int start_one(struct servers *s, int i, const struct signals *found, stru
 	fd = open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_write(e, log);
-	error = child_start(argv, found, -1, &priority, fd, &s->pid[i]);
+	error = child_start(argv, found, -1, &priority, fd, &s->pid[i], NULL);
 	close(fd);
 	if (!error)
 		return 0;

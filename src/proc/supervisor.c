@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -466,12 +467,14 @@ static int prepare(struct watch *w)
 static bool wait_for_start(struct watch *w)
 {
 	struct main_message message;
+	struct iovec parts[] = {{&message, sizeof(message)}, {w->policy.late, w->policy.late_size}};
+	struct msghdr header = {.msg_iov = parts, .msg_iovlen = 2};
 	ssize_t n;
 
 	do
-		n = recv(w->fd, &message, sizeof(message), 0);
+		n = recvmsg(w->fd, &header, 0);
 	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof(message) || message.kind != MAIN_START)
+	if (n < (ssize_t)sizeof(message) || message.kind != MAIN_START)
 		return false;
 	deadline_init(&w->deadline, &w->policy.deadline, clock_now(), message.valid_until);
 	return true;
@@ -484,9 +487,7 @@ static int start(struct watch *w, char *const argv[], const struct signals *sign
 
 	if (deadline_step(&w->deadline, clock_now(), &ignored) != DEADLINE_WAIT)
 		return ETIME;
-	/* This process is in the group, and blocks all signals. */
-	(void)sigpending(&w->missed);
-	error = child_start(argv, signals, redlock, &w->priority, -1, &w->command);
+	error = child_start(argv, signals, redlock, &w->priority, -1, &w->command, &w->missed);
 	w->started_at = clock_now();
 	return error;
 }
@@ -576,6 +577,7 @@ int supervisor_prepare(struct supervisor *s, char *const argv[], const struct si
 	}
 	s->pid = pid;
 	s->fd = fds[0];
+	s->late = policy->late;
 	if (s->has_other_children)
 		s->born = tree_birth(s->pid);
 	return 0;
@@ -593,10 +595,14 @@ static void send_to_supervisor(struct supervisor *s, const struct main_message *
 		;
 }
 
-void supervisor_start(struct supervisor *s, usec valid_until)
+void supervisor_start(struct supervisor *s, usec valid_until, size_t late_len)
 {
-	send_to_supervisor(
-		s, &(struct main_message){.kind = MAIN_START, .valid_until = valid_until});
+	struct main_message message = {.kind = MAIN_START, .valid_until = valid_until};
+	struct iovec parts[] = {{&message, sizeof(message)}, {s->late, late_len}};
+	const struct msghdr header = {.msg_iov = parts, .msg_iovlen = 2};
+
+	while (sendmsg(s->fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EINTR)
+		;
 }
 
 void supervisor_extended(struct supervisor *s, usec valid_until)
@@ -683,9 +689,11 @@ void supervisor_close(struct supervisor *s)
 {
 	struct pollfd gone = {.events = POLLIN};
 
+	if (s->fd > 0)
+		close(s->fd);
+	s->fd = 0;
 	if (s->pid <= 0)
 		return;
-	close(s->fd);
 	if (waitpid(s->pid, NULL, WNOHANG) == 0) {
 		/* The supervisor may not have been started at all, or may be stopped or traced. */
 		gone.fd = kernel_pidfd_open(s->pid);

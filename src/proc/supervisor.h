@@ -33,7 +33,8 @@
 
 struct supervisor {
 	pid_t pid; /* 0: none, or reaped */
-	int fd;
+	int fd; /* 0: none */
+	void *late; /* of the policy */
 	bool has_other_children; /* redlock had children before; they are not of the tree, */
 	struct tree_birth born; /* because they are older than the supervisor */
 	int empty_looks;
@@ -46,6 +47,10 @@ struct supervisor_policy {
 			   one */
 	int file_lock; /* a descriptor that stays open until the tree is gone, closed at exec; 0:
 			  none */
+	void *late; /* memory that the command's environment points to (putenv(3)), and that has its
+		       last contents at supervisor_start() only; of `late_size` bytes; NULL: none.
+		       Borrowed */
+	size_t late_size;
 };
 
 /* Tries the system calls without which a command could not be terminated later. Returns -1 with *e
@@ -55,17 +60,17 @@ int supervisor_try(struct err *e);
 /*
  * Makes the supervisor, which sleeps until supervisor_start() or supervisor_close(), so that the
  * nodes can be asked meanwhile. The command will get the present environment, and everything else
- * as redlock found it. A supervisor that was made before ends first: there is never a second one.
- * Call it before the extender thread starts; threads that look names up (net/resolve) do no harm:
- * the supervisor has one thread, and looks no name up. Returns -1 with *e (ERR_SYSTEM): no process
- * was made.
+ * as redlock found it. A supervisor that was made
+ * before ends first: there is never a second one. Call it before the extender thread starts;
+ * threads that look names up (net/resolve) do no harm: the supervisor has one thread, and looks no
+ * name up. Returns -1 with *e (ERR_SYSTEM): no process was made.
  */
 int supervisor_prepare(struct supervisor *s, char *const argv[], const struct signals *signals,
 	const struct supervisor_policy *policy, struct err *e);
 
 /* Starts the command, under a lock that is confirmed until then; the deadline counts from here.
- * Messages report how the command ends. */
-void supervisor_start(struct supervisor *s, usec valid_until);
+ * Sends the first `late_len` bytes of policy->late. Messages report how the command ends. */
+void supervisor_start(struct supervisor *s, usec valid_until, size_t late_len);
 
 /*
  * Both processes keep the descriptors inherited for the command (proc/inherited) for this time,

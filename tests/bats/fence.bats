@@ -200,6 +200,11 @@ all_of() { for n in $(seq "$1"); do numbers; done; }
 	[ "$output" = none ]
 	run redlock run -k job --fence -- sh -c '"$0" run --reentrant -k job -- sh -c "[ \$REDLOCK_FENCE = $REDLOCK_FENCE ] && echo same"' "$REDLOCK_BUILD/redlock"
 	[ "$output" = same ]
+	# and so is the holder's pid
+	run redlock run -k job -- sh -c 'REDLOCK_HOLDER_PID=42 "$0" run --fence --reentrant -k job -- sh -c "echo \$REDLOCK_HOLDER_PID"' "$REDLOCK_BUILD/redlock"
+	[ "$output" = 42 ]
+	run redlock run -k job -- sh -c 'REDLOCK_HOLDER_PID=42 "$0" run -k other -- sh -c "echo \${REDLOCK_HOLDER_PID-none}"' "$REDLOCK_BUILD/redlock"
+	[ "$output" = none ]
 }
 
 # ---- the gate ----

@@ -55,6 +55,39 @@ order() { tr '\n' ' ' < "$T/served"; }
 	done
 }
 
+@test "a client that is woken soon has made one supervisor, and has not read what is above it" {
+	needs ptrace
+	unset REDLOCK_UNDER
+	mkfifo "$T/go"
+	redlock run -k other -- true
+	made() { awk -v name="$1" '$1 == "main" && $2 == name { n += $3 } END { print n + 0 }' "$T/calls"; }
+	# Under the tracer on a busy machine, the wait may be long.
+	does_little() {
+		local holder
+		in_background "$T/a" run -k job "${LONG[@]}" -- sh -c 'echo up; read -r _ < "$0"' "$T/go"
+		holder=$BG
+		eventually file_has "$T/a" up
+		"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job "${LONG[@]}" -- true > "$T/calls" 2> "$T/err" &
+		eventually in_queue 1
+		echo > "$T/go"
+		wait "$!" "$holder"
+		[ "$(made sendto)" -ge 11 ]
+		echo "$(made clone) supervisors, $(made getppid) questions for the process above" > "$T/made"
+		[ "$(made clone) $(made getppid)" = "1 0" ]
+	}
+	eventually does_little
+}
+
+@test "a client that waits for long is one process, and gets the lock all the same" {
+	hold a "${LONG[@]}"
+	waiter b "${LONG[@]}"
+	is_alone() { [ -z "$(ps -o pid= --ppid "${W[b]}")" ]; }
+	eventually is_alone
+	let_go a
+	ended_with 0
+	[ "$(order)" = "b " ]
+}
+
 @test "waiters are served in order of arrival, one after the other" {
 	# Else the nodes do not know the script of the hand-off: for a moment, the key is free for any waiter.
 	redlock run -k other -- true

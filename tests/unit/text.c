@@ -4,6 +4,7 @@
 #include "unit/unit.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 TEST(append_cuts_at_the_size)

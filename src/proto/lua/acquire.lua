@@ -40,16 +40,17 @@ end
 -- include parts/vote.lua
 -- include parts/quiet.lua
 
-local wall, ttl, waiter, woken_by
+local wall, ttl
 if value == true then
-	wall, ttl, waiter, woken_by = match(rest, '^ 0 (%d*) (%d+) %d* %d* %d* %d* (%S*) (%S*) ')
+	wall, ttl = match(rest, '^ 0 (%d*) (%d+) ')
 end
 if wall and has_vote() then
-	-- The queue is at one node only.
+	-- The queue is at one node only. The parts before a writer's name are numbers.
 	local left, code, ms, id = try('EXISTS', queue, reserved), CODE_YES, ttl, ''
 	if left ~= 0 then
+		local waiter, woken_by = match(rest, ' (w%x+) (%S*) ')
 		id = try('GET', reserved) or ''
-		if #id == 0 or left == 2 and try('ZRANK', queue, waiter) then
+		if #id == 0 or not waiter or left == 2 and try('ZRANK', queue, waiter) then
 			code = nil
 		elseif not find(woken_by, id, 1, true) then
 			ms = call('PTTL', reserved)

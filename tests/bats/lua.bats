@@ -897,7 +897,7 @@ is_over() {
 		# no script wrote these reservations: they go
 		for ttl in '' 'px 7200000'; do
 			node 1 set 'redlock:reserved:{k}' "$(id a)" $ttl
-			acquires b
+			acquires b '' '' wf$plain
 			is_answer $yes
 			[ "$(reservation k)" = "" ]
 			node 1 del k

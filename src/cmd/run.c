@@ -13,6 +13,7 @@
 #include "base/exit.h"
 #include "base/frame.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/token.h"
 #include "cmd/announce.h"
 #include "cmd/client.h"
@@ -35,6 +36,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The variables of the lock: each attempt has another token, and the supervisor may be older than
+ * the attempt that succeeds. */
+#define TOKEN_VARIABLE "REDLOCK_TOKEN="
+#define SLOT_VARIABLE "REDLOCK_SLOT="
+#define FENCE_VARIABLE "REDLOCK_FENCE="
+#define HELD_VARIABLE "REDLOCK_HELD="
+
+struct variables {
+	char token[sizeof(TOKEN_VARIABLE) + REPLY_TEXT_MAX];
+	char slot[sizeof(SLOT_VARIABLE) + 20];
+	char fence[sizeof(FENCE_VARIABLE) + 20];
+	char held[]; /* as long as the ids of the enclosing locks need it */
+};
+
 struct run {
 	struct announcer announcer;
 	/* REDLOCK_FENCE and REDLOCK_HOLDER_PID of the enclosing lock, or NULL. */
@@ -46,6 +61,8 @@ struct run {
 	bool extender_failed; /* to start, so far */
 	usec valid_until; /* NEVER: nested; the enclosing run keeps the lock */
 	bool is_nested;
+	struct variables *late; /* of the supervisor; `late_size` bytes */
+	size_t late_size;
 	bool has_revoked; /* the holders, for --takeover */
 	bool resume_pending; /* after a stop: the command continues after the next extension */
 	bool has_logged_loss;
@@ -58,34 +75,37 @@ struct run {
 
 /* ---- before the command ---- */
 
-/* The variables of the lock: each attempt has another token, and the supervisor may be older than
- * the attempt that succeeds. */
-#define TOKEN_VARIABLE "REDLOCK_TOKEN="
-#define SLOT_VARIABLE "REDLOCK_SLOT="
-#define FENCE_VARIABLE "REDLOCK_FENCE="
-#define HELD_VARIABLE "REDLOCK_HELD="
-
-static struct {
-	char token[sizeof(TOKEN_VARIABLE) + REPLY_TEXT_MAX];
-	char slot[sizeof(SLOT_VARIABLE) + 20];
-	char fence[sizeof(FENCE_VARIABLE) + 20];
-	char held[sizeof(HELD_VARIABLE) + CLIENT_HELD_MAX]; /* last: most of it is never touched */
-} late = {TOKEN_VARIABLE, SLOT_VARIABLE, FENCE_VARIABLE, HELD_VARIABLE};
-
-/* Fills the variables. Returns how many bytes of them are in use. */
-static size_t set_lock(const struct run *r, const char *token)
+/* Fills the variables of the lock. Returns how many bytes of them are in use. */
+static size_t set_lock(struct run *r, const char *token)
 {
 	const struct lock *lock = &r->client.session.lock;
-	char id[TOKEN_ID_LEN + 1];
-	size_t held = strlen(HELD_VARIABLE);
+	struct variables *v = r->late;
+	size_t left = r->late_size - offsetof(struct variables, held), used = 0;
+	int id_len = r->is_nested ? 0 : TOKEN_ID_LEN;
 
-	snprintf(late.token, sizeof(late.token), TOKEN_VARIABLE "%s", token);
-	snprintf(late.slot, sizeof(late.slot), SLOT_VARIABLE "%ld", client_slot(&r->client));
-	snprintf(late.fence, sizeof(late.fence), FENCE_VARIABLE "%lld",
-		(long long)lock->tenure.fence);
-	snprintf(id, sizeof(id), "%.*s", r->is_nested ? 0 : TOKEN_ID_LEN, token);
-	client_held(late.held + held, &r->client, id);
-	return offsetof(typeof(late), held) + strlen(late.held) + 1;
+	snprintf(v->token, sizeof(v->token), TOKEN_VARIABLE "%s", token);
+	snprintf(v->slot, sizeof(v->slot), SLOT_VARIABLE "%ld", client_slot(&r->client));
+	snprintf(v->fence, sizeof(v->fence), FENCE_VARIABLE "%lld", (long long)lock->tenure.fence);
+	text_append(v->held, left, &used, HELD_VARIABLE "%.*s%s%s", id_len, token,
+		id_len && r->client.outer[0] ? " " : "", r->client.outer);
+	return offsetof(struct variables, held) + used + 1;
+}
+
+/* Returns variables with room for the lock's, in place of earlier ones; NULL: no memory. */
+static struct variables *make_variables(struct run *r)
+{
+	struct variables *v;
+
+	r->late_size = offsetof(struct variables, held) + sizeof(HELD_VARIABLE) + TOKEN_ID_LEN + 1 +
+		       strlen(r->client.outer);
+	v = malloc(r->late_size);
+	if (v) {
+		memcpy(v->token, TOKEN_VARIABLE, sizeof(TOKEN_VARIABLE));
+		memcpy(v->slot, SLOT_VARIABLE, sizeof(SLOT_VARIABLE));
+		memcpy(v->fence, FENCE_VARIABLE, sizeof(FENCE_VARIABLE));
+		memcpy(v->held, HELD_VARIABLE, sizeof(HELD_VARIABLE));
+	}
+	return v;
 }
 
 static void set_number(const char *name, long number)
@@ -105,11 +125,11 @@ static void set_environment(const struct run *r)
 	setenv("REDLOCK_KEY", settings_text(names, &s->names), 1);
 	set_number("REDLOCK_KEYS", s->keys.count);
 	set_number("REDLOCK_TTL_MS", (long)(s->ttl / USEC_MSEC));
-	putenv(late.token);
-	putenv(late.held);
+	putenv(r->late->token);
+	putenv(r->late->held);
 	if (s->limit > 0) {
 		set_number("REDLOCK_LIMIT", s->limit);
-		putenv(late.slot);
+		putenv(r->late->slot);
 	} else {
 		unsetenv("REDLOCK_LIMIT");
 		unsetenv("REDLOCK_SLOT");
@@ -119,7 +139,7 @@ static void set_environment(const struct run *r)
 	if (r->is_nested && r->outer_fence)
 		setenv("REDLOCK_FENCE", r->outer_fence, 1);
 	else if (s->fence && !r->is_nested)
-		putenv(late.fence);
+		putenv(r->late->fence);
 	else
 		unsetenv("REDLOCK_FENCE");
 	if (r->is_nested && r->outer_pid)
@@ -131,15 +151,19 @@ static void set_environment(const struct run *r)
 
 static int prepare_supervisor(struct run *r, struct err *e)
 {
-	const struct supervisor_policy policy = {
+	struct variables *earlier = r->late;
+	struct supervisor_policy policy = {
 		.deadline = settings_deadline(r->client.settings),
 		.wait_descendants = r->client.settings->wait_descendants > 0,
 		.is_nested = r->client.outer[0] != '\0',
-		.late = &late,
-		.late_size = sizeof(late),
 	};
 
+	policy.late = r->late = make_variables(r);
+	policy.late_size = r->late_size;
+	if (!r->late)
+		return err_system(e, ERR_SYSTEM, ENOMEM, "cannot start the command");
 	set_environment(r);
+	free(earlier); /* the environment has the new ones */
 	session_hide(&r->client.session);
 	return supervisor_prepare(&r->watch.supervisor, r->argv, &r->client.signals, &policy, e);
 }

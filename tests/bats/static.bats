@@ -73,7 +73,7 @@ node_in_a_root() {
 	B=$REDLOCK_BUILD
 	mv "$B/redlock" "$T/redlock"
 	run -2 link HIREDIS_LIBS=
-	[[ "$output" == *"undefined reference to \`redisFormat"* ]]
+	[[ "$output" == *"undefined reference to \`redisReader"* ]]
 	run -2 link TLS_LIBS=
 	[[ "$output" == *"undefined reference to \`SSL_"* ]]
 	[ ! -e "$B/redlock" ]

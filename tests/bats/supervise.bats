@@ -1173,7 +1173,7 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	bare=("$T/bare")
 	for way in '' '--reentrant' '--shared'; do
 		[ "$way" = --reentrant ] && expected=0 || expected=75
-		run -$expected redlock run -k job -- "${bare[@]}" "$me" run $way -k job -- true
+		run -$expected redlock run -k job -- "${bare[@]}" "$me" run -w 20s $way -k job -- true
 		[ $expected = 0 ] || [[ "$output" == *"'job' is held by a run that this one is part of"* ]]
 	done
 	# also through a run without it under another lock, and for the run that is farthest away

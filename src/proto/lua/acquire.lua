@@ -46,10 +46,9 @@ if value == true then
 end
 if wall and has_vote() then
 	-- The queue is at one node only. The parts before a writer's name are numbers.
-	local left, code, ms, id = try('EXISTS', queue, reserved), CODE_YES, ttl, ''
+	local left, code, ms = try('EXISTS', queue, reserved), CODE_YES, ttl
 	if left ~= 0 then
-		local waiter, woken_by = match(rest, ' (w%x+) (%S*) ')
-		id = try('GET', reserved) or ''
+		local id, waiter, woken_by = try('GET', reserved) or '', match(rest, ' (w%x+) (%S*) ')
 		if #id == 0 or not waiter or left == 2 and try('ZRANK', queue, waiter) then
 			code = nil
 		elseif not find(woken_by, id, 1, true) then

@@ -68,8 +68,8 @@ local function reservation(key)
 	if not id or id.err then
 		return
 	end
-	local left = call('PTTL', reserved_key(key))
-	if left < 0 or left > RESERVED_MAX_MS then
+	local left = to_number(try('PTTL', reserved_key(key)))
+	if left and (left < 0 or left > RESERVED_MAX_MS) then
 		try('DEL', reserved_key(key))
 		return
 	end

@@ -102,7 +102,11 @@ static usec read_flood(struct client *c, int nodes)
 		if (!is_flooded(w) || c->session.pool.conn[i].state != CONN_UP)
 			continue;
 		until = world.now + FLOOD_TIME;
-		w->untold = client_clock(c) >= c->session.wake_at ? w->untold + 1 : 0;
+		/* A client that was told has another time to be told. */
+		if (client_clock(c) < c->session.wake_at || c->session.wake_at != w->untold_at)
+			w->untold = 0;
+		w->untold_at = c->session.wake_at;
+		w->untold += client_clock(c) >= c->session.wake_at;
 		if (w->untold > FLOOD_LOOKS)
 			breach("flood", "c%d is not told the time while n%d floods it", c->id, i);
 	}

@@ -270,7 +270,9 @@ struct wire {
 	bool is_deaf; /* the path forgot the connection: all is lost, neither side is told */
 	usec floods_until; /* broken, but until then the client reads messages without end */
 	int flood; /* such messages that the client has read from its socket */
-	int untold; /* looks at a flood since the time came at which the client is to be told it */
+	int untold; /* looks at a flood since the time `untold_at` came, which the client is to be
+		       told */
+	usec untold_at;
 	usec settled_at; /* the client read a reply that says: no key of ours is there */
 
 	/* Of the release of a held lock: connections and requests to the node; was the key there at

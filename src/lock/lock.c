@@ -209,6 +209,16 @@ static void note_contest(struct step *s, const struct event *ev)
 	lock->tenure.asking = false;
 }
 
+/* Each attempt has a new token, and tells it to a node once, and again by repairs: a node that has
+ * it before that is another node's server, or has its data. */
+static bool is_of_a_copy(
+	const struct lock *lock, const struct peer *peer, enum op op, const struct reply *reply)
+{
+	return op == OP_ACQUIRE  ? reply->is_partial
+	       : op == OP_REPAIR ? reply->is_partial && !peer->may_have_token
+				 : op == OP_EXTEND && peer->was_sent != lock->stamp.attempt;
+}
+
 static void take_reply(struct step *s, const struct event *ev)
 {
 	struct lock *lock = s->lock;
@@ -241,12 +251,7 @@ static void take_reply(struct step *s, const struct event *ev)
 	reply = &b->reply;
 	judge_server(s, ev);
 	note_contest(s, ev);
-	/* Each attempt has a new token, and tells it to a node once: a node that has it before that
-	 * is another node's server, or has its data. */
-	if (reply->vote == VOTE_YES &&
-		(ev->op == OP_ACQUIRE
-				? reply->is_partial
-				: ev->op == OP_EXTEND && peer->was_sent != lock->stamp.attempt))
+	if (reply->vote == VOTE_YES && is_of_a_copy(lock, peer, ev->op, reply))
 		tally_note_copy(&lock->tally, ev->node);
 	/* Only the first reply in this round is a vote: not one to an earlier round, not a late
 	 * one, and not that of a repair, which would let a lock that a majority forgot confirm

@@ -165,6 +165,7 @@ static void expect_release(struct step *s, struct peer *p, enum op op)
 		p->was_sent = lock->stamp.attempt;
 		p->slot = lock->stamp.slot;
 	}
+	p->may_have_token = p->pending == lock->stamp.attempt;
 	if (p->was_sent == lock->stamp.attempt)
 		p->pending = lock->stamp.attempt;
 	p->pending_until = key_gone_at(&lock->policy, s->now);

@@ -62,6 +62,8 @@ struct peer {
 
 	/* The pending release. */
 	uint32_t was_sent; /* the last attempt that asked the node to set its token */
+	bool may_have_token; /* when the last request was sent: from an earlier one, or a late one
+			      */
 	uint32_t pending; /* the attempt that may have left its token on the node; 0: none */
 	usec pending_until; /* the key has expired by then, released or not */
 	int slot; /* of a semaphore: the slot that the node was last asked to keep */

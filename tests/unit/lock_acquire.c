@@ -315,6 +315,31 @@ TEST(a_node_that_has_a_token_which_it_was_never_told_is_a_copy)
 	CHECK_INT(r.lock.tenure.confirmed, r.lock.stamp.round);
 }
 
+/* Its server has the key by the repair of its other name. A node that has lost one of several keys
+ * has the others. */
+TEST(a_repaired_node_that_has_the_token_already_is_a_copy)
+{
+	const struct reply has_it = {.vote = VOTE_YES, .is_partial = true, .pttl = TTL};
+	const struct reply has_some = {.vote = VOTE_GONE, .is_partial = true};
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YYF");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	pass(&r, 100 * MS);
+	CHECK_INT(r.fake[2].queue[0].op, OP_REPAIR);
+	reply_with(&r, 2, has_it);
+	CHECK_INT(r.lock.tally.duplicate[0], 2);
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "YY");
+	reply_with(&r, 2, has_some);
+	CHECK_INT(r.fake[2].queue[0].op, OP_REPAIR);
+	reply_with(&r, 2, has_it);
+	CHECK_INT(r.lock.tally.duplicate[0], -1);
+}
+
 /* ---- polling ---- */
 
 struct attempts {

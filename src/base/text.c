@@ -78,7 +78,7 @@ bool text_number(const char *text, long min, long max, long *out)
 	return true;
 }
 
-size_t text_decimal(char dst[TEXT_DECIMAL_MAX], int64_t n)
+size_t text_decimal(char *dst, int64_t n)
 {
 	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
 	char digits[TEXT_DECIMAL_MAX], *first = digits + sizeof(digits) - 1;

@@ -25,10 +25,11 @@ const char *text_quote(char *dst, size_t size, const char *src);
 /* Reads a whole decimal number within [min, max]; false for any other text. */
 bool text_number(const char *text, long min, long max, long *out);
 
-/* Writes a decimal number, and a 0 byte behind it; returns its length. For texts of which a run
- * makes a hundred: snprintf() takes thirty times as many instructions. */
+/* Writes a decimal number, and a 0 byte behind it; returns its length. Any number fits into
+ * TEXT_DECIMAL_MAX bytes. Async-signal-safe. For texts of which a run makes a hundred: snprintf()
+ * takes thirty times as many instructions. */
 #define TEXT_DECIMAL_MAX 21
-size_t text_decimal(char dst[TEXT_DECIMAL_MAX], int64_t n);
+size_t text_decimal(char *dst, int64_t n);
 
 /* Spreads keys over nodes: FNV-1a (Fowler, Noll, Vo), 64 bits, well mixed. Begin from 0, or
  * continue from another hash. */

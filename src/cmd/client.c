@@ -23,11 +23,11 @@
 #include <unistd.h>
 
 #define FIRST_MESSAGE_AFTER USEC_SEC
-
-/* A wait that is longer needs more. */
-#define SHORT_WAIT (200 * USEC_MSEC)
 #define MESSAGE_INTERVAL UNLESS_HASTY(10 * USEC_SEC)
 #define MESSAGE_INTERVAL_MAX (300 * USEC_SEC)
+
+/* A client that waits for longer looks for an enclosing run in the processes above it. */
+#define SHORT_WAIT (200 * USEC_MSEC)
 
 /* With -q, an outage of the nodes that lasts for so long is reported, once. */
 #define ALARM_AFTER UNLESS_HASTY(30 * USEC_SEC)

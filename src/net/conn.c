@@ -342,21 +342,17 @@ static char *write_command(char *to, int argc, const char *const argv[], const s
 	return to;
 }
 
-/* Appends a command to the output buffer; false: no memory. */
-static bool append_command(struct conn *c, int argc, const char *const argv[], const size_t lens[])
+/* Appends a request to the output buffer; false: no memory. */
+static bool append(struct conn *c, const struct request *r)
 {
-	char *grown = realloc(c->out, c->out_len + size_of(argc, lens));
+	char *grown = realloc(c->out, c->out_len + size_of(r->argc, r->len));
 
 	if (grown) {
 		c->out = grown;
-		c->out_len = (size_t)(write_command(grown + c->out_len, argc, argv, lens) - grown);
+		c->out_len = (size_t)(write_command(grown + c->out_len, r->argc, r->argv, r->len) -
+				      grown);
 	}
 	return grown != NULL;
-}
-
-static bool append(struct conn *c, const struct request *r)
-{
-	return append_command(c, r->argc, r->argv, r->len);
 }
 
 static bool append_login_command(

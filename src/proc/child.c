@@ -1,6 +1,7 @@
 #include "proc/child.h"
 
 #include "base/frame.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,23 +43,10 @@ OWN_FRAME static bool redirect_pids(pid_t main_pid)
 	return has_any;
 }
 
-static void write_number(char to[12], int number)
-{
-	char digits[12];
-	int n = 0;
-
-	do
-		digits[n++] = (char)('0' + number % 10);
-	while ((number /= 10) > 0);
-	while (n > 0)
-		*to++ = digits[--n];
-	*to = '\0';
-}
-
 static void write_pids(pid_t pid)
 {
 	for (int i = 0; i < PID_NAMES; i++)
-		write_number(pid_variables[i] + strlen(pid_names[i]) + 1, pid);
+		(void)text_decimal(pid_variables[i] + strlen(pid_names[i]) + 1, pid);
 }
 
 /* Returns the errno of exec. POSIX requires execvp() to run a file of unknown format as a script of
@@ -117,10 +105,11 @@ int child_start(char *const argv[], const struct signals *signals, pid_t main_pi
 	*pid = -1;
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
 		return errno;
+	/* Directly before the fork: a signal in between would be lost. */
+	if (missed)
+		(void)sigpending(missed);
 	/* vfork, because fork copies the page tables, which takes as long as a node takes to
 	 * reply. */
-	if (missed)
-		(void)sigpending(missed); /* nothing comes between, where a signal might be lost */
 	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)
 	if (*pid == 0)
 		run_in_child(argv, signals, priority, parent, has_pids, output,
@@ -173,8 +162,8 @@ void child_exec_under_loader(const char *name, int fd)
 
 	if (opened < 0)
 		return;
-	write_number(strchr(program, 'X'), opened);
-	write_number(number, fd);
+	(void)text_decimal(strchr(program, 'X'), opened);
+	(void)text_decimal(number, fd);
 	(void)fcntl(fd, F_SETFD, 0);
 	execv(loader, (char *const[]){(char *)name, program, (char *)name, number, NULL});
 	close(opened);

@@ -60,10 +60,10 @@ int supervisor_try(struct err *e);
 /*
  * Makes the supervisor, which sleeps until supervisor_start() or supervisor_close(), so that the
  * nodes can be asked meanwhile. The command will get the present environment, and everything else
- * as redlock found it. A supervisor that was made
- * before ends first: there is never a second one. Call it before the extender thread starts;
- * threads that look names up (net/resolve) do no harm: the supervisor has one thread, and looks no
- * name up. Returns -1 with *e (ERR_SYSTEM): no process was made.
+ * as redlock found it. A supervisor that was made before ends first: there is never a second one.
+ * Call it before the extender thread starts; threads that look names up (net/resolve) do no harm:
+ * the supervisor has one thread, and looks no name up. Returns -1 with *e (ERR_SYSTEM): no process
+ * was made.
  */
 int supervisor_prepare(struct supervisor *s, char *const argv[], const struct signals *signals,
 	const struct supervisor_policy *policy, struct err *e);

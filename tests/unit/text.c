@@ -66,7 +66,6 @@ TEST(number_within_bounds)
 	CHECK(text_number("9223372036854775807", 0, LONG_MAX, &n));
 }
 
-/* All versions, on all machines, have one order of the nodes, so these values never change. */
 TEST(decimal_is_as_printf_writes_it)
 {
 	const int64_t numbers[] = {0, 7, 10, -1, 1795961320871, INT64_MAX, INT64_MIN};
@@ -80,6 +79,7 @@ TEST(decimal_is_as_printf_writes_it)
 	}
 }
 
+/* All versions, on all machines, have one order of the nodes, so these values never change. */
 TEST(hash_never_changes)
 {
 	CHECK(text_hash(0, "") == 0xcbf29ce44fd0bfc1);

@@ -207,8 +207,7 @@ static int supervise(struct gate *g)
 	log_never_block();
 	while (!v->is_over)
 		supervise_step(v, -1);
-	if (!v->end.stays)
-		supervisor_close(&v->supervisor);
+	supervise_close(v);
 	supervise_log_kill(v, false);
 	if (v->end.kind == SUPERVISOR_FAILED)
 		return supervise_not_started(v, g->settings->operands[0], "sh -c");

@@ -350,7 +350,7 @@ static void supervise(struct run *r)
 static void release(struct run *r, usec expire_in)
 {
 	client_release(&r->client, expire_in);
-	supervisor_close(&r->watch.supervisor);
+	supervise_close(&r->watch);
 }
 
 static int too_slow(struct run *r)
@@ -495,7 +495,7 @@ SELDOM static int already_done(struct run *r)
 	d.left = s->once_per - last->age;
 	done_log(&d, s->keys.key[0], LOG_NORMAL, (int)s->conflict_exit_code);
 	r->summary.outcome = "done";
-	supervisor_close(&r->watch.supervisor);
+	supervise_close(&r->watch);
 	release(r, 0);
 	return (int)s->conflict_exit_code;
 }
@@ -572,7 +572,7 @@ static int run_command(struct run *r)
 	if (lock->tally.duplicate[0] >= 0) {
 		r->summary.outcome = client_refusal_word(&r->client);
 		status = client_refuse_duplicate(&r->client);
-		supervisor_close(&r->watch.supervisor);
+		supervise_close(&r->watch);
 		return status;
 	}
 	log_void_records(r);
@@ -632,7 +632,7 @@ SELDOM static int run_nested(struct run *r)
 	supervisor_start(&r->watch.supervisor, NEVER, set_lock(r, token));
 	supervise(r);
 	extender_stop(&r->extender);
-	supervisor_close(&r->watch.supervisor);
+	supervise_close(&r->watch);
 	log_kill(r);
 	return outcome(r);
 }
@@ -653,7 +653,7 @@ SELDOM static int not_acquired(struct run *r)
 	r->summary.outcome = client_refusal_word(&r->client);
 	status = is_nested && lock->refusal != REFUSAL_DUPLICATE ? client_refuse_nested(&r->client)
 								 : client_refused(&r->client);
-	supervisor_close(&r->watch.supervisor);
+	supervise_close(&r->watch);
 	return status;
 }
 

@@ -366,7 +366,7 @@ static void supervise(struct sandbox *b)
 		supervise_step(v, b->process_is_dead ? -1 : background_fd());
 		check_process(b);
 	}
-	supervisor_close(&v->supervisor);
+	supervise_close(v);
 }
 
 /* ---- the end ---- */

@@ -166,7 +166,7 @@ void supervise_read(struct supervision *v, bool stop_is_old)
 		case SUPERVISOR_ENDED:
 			v->end = message;
 			v->is_over = true;
-			probe_close(&v->probe);
+			probe_dismiss(&v->probe);
 			break;
 		}
 	}
@@ -240,6 +240,13 @@ void supervise_step(struct supervision *v, int other)
 	supervise_read(v, resumed);
 	if (!v->is_over && clock_now() >= v->replace_at)
 		supervise_replace(v, clock_now());
+}
+
+void supervise_close(struct supervision *v)
+{
+	if (!v->end.stays)
+		supervisor_close(&v->supervisor);
+	probe_close(&v->probe);
 }
 
 /* ---- messages at the end ---- */

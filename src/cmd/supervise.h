@@ -3,10 +3,10 @@
  * (proc/supervisor), reads its messages, and does its work if it is dead or stuck.
  *
  * Calling sequence: supervise_open(), supervisor_prepare(), supervise_start(); then
- * supervise_step() until is_over. A caller with a lock to extend calls supervisor_start() and has a
- * loop of its own instead: it polls the signals, supervisor_fd() and the alarm, and calls
- * supervise_take_signals(), supervise_read(), once supervise_detach(), and, from replace_at on,
- * supervise_replace(). `end` then tells how the command ended.
+ * supervise_step() until is_over; at the end supervise_close(). A caller with a lock to extend
+ * calls supervisor_start() and has a loop of its own instead: it polls the signals, supervisor_fd()
+ * and the alarm, and calls supervise_take_signals(), supervise_read(), once supervise_detach(),
+ * and, from replace_at on, supervise_replace(). `end` then tells how the command ended.
  *
  * The caller owns the signals; struct supervision owns the supervisor, the probe and the alarm.
  */
@@ -60,6 +60,10 @@ void supervise_read(struct supervision *v, bool stop_is_old);
 
 /* Takes over from the supervisor: kills the command's processes, once per call. */
 void supervise_replace(struct supervision *v, usec now);
+
+/* Returns when the supervisor and the probe are gone; a supervisor that stays with processes of the
+ * command (end.stays) is left. Call it after the release, for which others wait. */
+void supervise_close(struct supervision *v);
 
 /* Prints why the command cannot be run, and returns the exit status. `by_shell`: the words that
  * precede a string for the shell, such as "sh -c". */

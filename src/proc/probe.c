@@ -227,13 +227,21 @@ void probe_mark(struct probe *p, struct caught caught[], int count)
 	(void)mark(p, caught, count);
 }
 
+void probe_dismiss(struct probe *p)
+{
+	if (p->pid <= 0 || p->fd < 0)
+		return;
+	/* The probe ends, then its parent. */
+	close(p->fd);
+	p->fd = -1;
+	kill(p->pid, SIGCONT);
+}
+
 void probe_close(struct probe *p)
 {
 	if (p->pid <= 0)
 		return;
-	/* The probe ends, then its parent. */
-	close(p->fd);
-	kill(p->pid, SIGCONT);
+	probe_dismiss(p);
 	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	p->pid = 0;

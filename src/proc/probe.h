@@ -5,7 +5,8 @@
  *     probe_open()     after the command has started: makes the probe
  *     probe_check()    at each SIGCHLD
  *     probe_mark()     for all signals that main has read
- *     probe_close()    when the command has ended
+ *     probe_dismiss()  when the command has ended
+ *     probe_close()    at the end
  *
  * The probe blocks every signal, and reports each one with its sender. It has another name than
  * redlock and, unless redlock is linked statically, another program file, so that senders that
@@ -58,6 +59,10 @@ void probe_check(struct probe *p);
 /* Sets `group` of each signal that the whole group has received from the same sender. Waits some
  * milliseconds for the signals whose group is not known. */
 void probe_mark(struct probe *p, struct caught caught[], int count);
+
+/* Lets the probe end, and does not wait for that: the release comes first. Call probe_close()
+ * later, and nothing else. */
+void probe_dismiss(struct probe *p);
 
 /* Returns when the probe is gone. Harmless without a probe. */
 void probe_close(struct probe *p);

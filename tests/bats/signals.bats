@@ -148,6 +148,21 @@ end_family() {
 	file_has "$T/out" "supervisor was killed"
 }
 
+@test "the lock is free before the probe has ended" {
+	needs ptrace
+	in_own_group sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually has_probe "$BG"
+	coproc "$REDLOCK_BUILD/tools/freeze" "$(cat "$T/parent")" 3>&-
+	also_end "$COPROC_PID"
+	read -r word <&"${COPROC[0]}"
+	[ "$word" = frozen ]
+	touch "$T/go"
+	eventually held_on job 0
+	in_state "$BG" S
+	exec {COPROC[1]}>&- # thaw: redlock leaves no process
+	ended_with 0
+}
+
 @test "redlock leaves no process to wait for, and a process that the command left is counted alone" {
 	run -0 python3 -c '
 import ctypes, os, subprocess, sys

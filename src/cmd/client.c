@@ -101,6 +101,7 @@ int client_open(
 	/* A copy: set_environment() of cmd/run.c changes the environment. */
 	c->outer[0] = '\0';
 	c->knows_outer = false;
+	c->caller = (struct priority){0};
 	add_outer(c, getenv("REDLOCK_HELD"));
 	c->is_within_slot = s->limit > 1 && is_within_slot(s);
 	report_keys(c->name, &s->keys);
@@ -443,6 +444,8 @@ int client_step(struct client *c)
 	bool signalled = session_step(
 		&c->session, lock_is_pausing(lock) ? next_message_at(c) : NEVER, c->wake_fd);
 
+	if (lock->attempt.is_woken)
+		client_go_ahead(c);
 	client_log_reply(c);
 	if (node_list_find_tls(&c->settings->nodes))
 		warn_of_files();
@@ -566,6 +569,11 @@ SELDOM static void log_unsure(const struct client *c)
 		log_say(LOG_DECISIONS, "%s", text);
 }
 
+void client_go_ahead(struct client *c)
+{
+	priority_raise(&c->caller);
+}
+
 void client_release(struct client *c, usec expire_in)
 {
 	const struct lock *lock = &c->session.lock;
@@ -576,6 +584,7 @@ void client_release(struct client *c, usec expire_in)
 	if (lock_state(lock) == LOCK_HELD)
 		client_read_replies(c);
 	session_release(&c->session, expire_in);
+	priority_restore(&c->caller);
 	while (lock_state(lock) != LOCK_OVER) {
 		if (session_step(&c->session, NEVER, c->signals.fd) &&
 			signals_next(&c->signals, &caught) && caught.is_fatal) {

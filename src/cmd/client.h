@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "cli/settings.h"
 #include "net/session.h"
+#include "proc/priority.h"
 #include "proc/signals.h"
 #include "report/report.h"
 
@@ -38,6 +39,7 @@ struct client {
 	usec began;
 	bool signalled; /* a fatal signal has arrived and was acted on */
 	int wake_fd; /* ends a step early; client_open() sets it to the signals' descriptor */
+	struct priority caller; /* the caller's, which client_release() restores */
 
 	bool is_unconfirmed; /* the last extension round ended without a majority */
 
@@ -103,10 +105,17 @@ void client_hint_remedy(struct client *c, enum log_level at);
 /* Prints the hint about the reason for the loss of the lock, if there is one. */
 void client_hint_loss(struct client *c);
 
+/* Gives this thread and later ones precedence on a busy machine (proc/priority.h), as a client that
+ * was woken has: an extension must be in time, and so must an attempt with a reservation, for which
+ * others wait. */
+void client_go_ahead(struct client *c);
+
 /*
  * Releases all keys that may be ours and closes the session. If expire_in is not 0, a held lock's
  * key is left to expire after that time. Neither the signal that ended the command nor a later one
- * that could not be forwarded ends the release early; the next signal does.
+ * that could not be forwarded ends the release early; the next signal does. Once the release is
+ * sent, the precedence ends: a node on this machine wakes the next client, and its reply to this
+ * one would have interrupted it.
  */
 void client_release(struct client *c, usec expire_in);
 

@@ -19,7 +19,6 @@
 #include "lock/deadline.h"
 #include "proc/background.h"
 #include "proc/follow.h"
-#include "proc/priority.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -192,7 +191,6 @@ static void look_up_again(struct pool *pool)
 static int run_background_holder(struct hold *h)
 {
 	struct deadline_policy policy = settings_deadline(h->client.settings);
-	struct priority before;
 	struct err e;
 
 	/* Without a followed process, no process must be terminated before the validity ends. */
@@ -207,7 +205,7 @@ static int run_background_holder(struct hold *h)
 	/* stderr belongs to the caller, and may go away. */
 	if (!h->client.settings->log || strcmp(h->client.settings->log, "stderr") == 0)
 		log_to_syslog();
-	priority_raise(&before);
+	client_go_ahead(&h->client);
 	deadline_init(
 		&h->deadline, &policy, clock_now(), h->client.session.lock.tenure.valid_until);
 	keep(h);

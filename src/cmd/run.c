@@ -24,7 +24,6 @@
 #include "cmd/setup.h"
 #include "cmd/supervise.h"
 #include "net/extender.h"
-#include "proc/priority.h"
 #include "proc/supervisor.h"
 #include "report/report.h"
 
@@ -156,6 +155,7 @@ static int prepare_supervisor(struct run *r, struct err *e)
 		.deadline = settings_deadline(r->client.settings),
 		.wait_descendants = r->client.settings->wait_descendants > 0,
 		.is_nested = r->client.outer[0] != '\0',
+		.caller = r->client.caller,
 	};
 
 	policy.late = r->late = make_variables(r);
@@ -309,11 +309,10 @@ static usec replace_at(const struct run *r)
 static void supervise(struct run *r)
 {
 	usec detach_at = clock_now() + DETACH_AFTER;
-	struct priority before;
 	bool resumed;
 
 	/* The extender thread inherits the priority. */
-	priority_raise(&before);
+	client_go_ahead(&r->client);
 	while (!r->watch.is_over) {
 		struct pollfd fds[] = {
 			{.fd = r->client.signals.fd, .events = POLLIN},

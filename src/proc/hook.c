@@ -188,8 +188,7 @@ void hook_serve(struct hook *h, const char *command, const struct signals *signa
 		.output = 2,
 		.signals = signals,
 		.argv = argv,
-		.folder = getcwd(NULL, 0),
-		.priority = {.policy = -1}};
+		.folder = getcwd(NULL, 0)};
 	struct err e;
 
 	(void)setsid();

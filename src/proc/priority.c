@@ -6,15 +6,16 @@ void priority_raise(struct priority *before)
 {
 	struct sched_param ahead;
 
+	if (before->is_raised)
+		return;
 	before->policy = kernel_sched_get(&before->param);
 	ahead = before->param;
 	ahead.sched_priority++;
-	if (before->policy >= 0 && kernel_sched_set(0, SCHED_RR, &ahead) < 0)
-		before->policy = -1;
+	before->is_raised = before->policy >= 0 && kernel_sched_set(0, SCHED_RR, &ahead) == 0;
 }
 
 void priority_restore(const struct priority *before)
 {
-	if (before->policy >= 0)
+	if (before->is_raised)
 		(void)kernel_sched_set(0, before->policy, &before->param);
 }

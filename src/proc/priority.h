@@ -9,17 +9,20 @@
 #define PROC_PRIORITY_H
 
 #include <sched.h>
+#include <stdbool.h>
 
-/* The priority that a thread had before priority_raise(). */
+/* The priority that a thread had before priority_raise(). All zeros: it still has it. */
 struct priority {
-	int policy; /* -1: the priority was not changed */
+	bool is_raised;
+	int policy;
 	struct sched_param param;
 };
 
 /*
  * Gives the calling thread precedence on a busy machine over the command and all processes of the
  * command's priority, if redlock is permitted to do so (root, CAP_SYS_NICE, RLIMIT_RTPRIO).
- * Children inherit the raised priority. *before receives the earlier one.
+ * Children inherit the raised priority. *before receives the earlier one; if it has one already,
+ * nothing is done.
  */
 void priority_raise(struct priority *before);
 

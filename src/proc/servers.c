@@ -123,7 +123,7 @@ static int write_conf(const struct servers *s, int i, const char *path, struct e
 
 static int start_one(struct servers *s, int i, const struct signals *found, struct err *e)
 {
-	const struct priority priority = {.policy = -1};
+	const struct priority priority = {0};
 	char conf[PATH_MAX], log[PATH_MAX];
 	char *argv[] = {(char *)s->program, conf, NULL};
 	int fd, error;

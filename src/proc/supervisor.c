@@ -5,7 +5,6 @@
 #include "proc/child.h"
 #include "proc/inherited.h"
 #include "proc/kernel.h"
-#include "proc/priority.h"
 #include "proc/title.h"
 
 #include <assert.h>
@@ -61,7 +60,6 @@ struct watch {
 	bool lost; /* redlock reported the loss; no later message revokes it */
 	usec detach_at;
 
-	struct priority priority; /* the command starts with it */
 	pid_t command;
 	usec started_at; /* of the command */
 	bool running; /* not reaped yet */
@@ -452,7 +450,7 @@ static int prepare(struct watch *w)
 
 	/* Before the start of the command: on a busy machine the supervisor may have to wait long
 	 * for a processor. */
-	priority_raise(&w->priority);
+	priority_raise(&w->policy.caller);
 	/* The kernel continues the supervisor when redlock dies: a stopped supervisor would not
 	 * notice that death. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
@@ -487,7 +485,7 @@ static int start(struct watch *w, char *const argv[], const struct signals *sign
 
 	if (deadline_step(&w->deadline, clock_now(), &ignored) != DEADLINE_WAIT)
 		return ETIME;
-	error = child_start(argv, signals, redlock, &w->priority, -1, &w->command, &w->missed);
+	error = child_start(argv, signals, redlock, &w->policy.caller, -1, &w->command, &w->missed);
 	w->started_at = clock_now();
 	return error;
 }

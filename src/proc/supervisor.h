@@ -24,6 +24,7 @@
 
 #include "base/err.h"
 #include "lock/deadline.h"
+#include "proc/priority.h"
 #include "proc/program.h"
 #include "proc/signals.h"
 #include "proc/tree.h"
@@ -51,6 +52,8 @@ struct supervisor_policy {
 		       last contents at supervisor_start() only; of `late_size` bytes; NULL: none.
 		       Borrowed */
 	size_t late_size;
+	struct priority
+		caller; /* redlock's own, before it was raised: the command starts with it */
 };
 
 /* Tries the system calls without which a command could not be terminated later. Returns -1 with *e

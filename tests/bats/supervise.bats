@@ -997,6 +997,13 @@ own_signals() {
 	done
 }
 
+@test "at its release, redlock gives its priority up: a node beside it must wake the next client" {
+	needs ptrace priority
+	unset REDLOCK_UNDER
+	"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job -- true > "$T/calls"
+	file_has "$T/calls" "main sched_setscheduler 2" # one raises it before the command
+}
+
 @test "processes that get KILL have priority on a busy machine, each of their threads" {
 	needs ptrace priority
 	unset REDLOCK_UNDER

@@ -413,6 +413,25 @@ watches() {
 	eventually served 3
 }
 
+@test "a client that is woken has priority on a busy machine, for others wait behind it; its command has the caller's" {
+	needs priority
+	class() { ps -o cls= -p "$1" | xargs; }
+	has_class() { [ "$(class "$BG")" = "$1" ]; }
+	own=$(class $$)
+	hold a "${LONG[@]}"
+	in_background "$T/b" run -k job "${LONG[@]}" -- sh -c "ps -o cls= -p \$\$ > $T/class"
+	eventually in_queue 1
+	[ "$(class "$BG")" = "$own" ]
+	node=$(queue_node)
+	for i in 1 2 3; do [ "$i" = "$node" ] || stop_node "$i"; done
+	[ "$(node "$node" publish "redlock:wake:{job}:$(node "$node" zrange 'redlock:queue:{job}' 0 0)" "$(printf %040d 1)")" = 1 ]
+	eventually has_class RR
+	for i in 1 2 3; do [ "$i" = "$node" ] || continue_node "$i"; done
+	let_go a
+	ended_with 0
+	[ "$(xargs < "$T/class")" = "$own" ]
+}
+
 @test "the queue node is killed, with a hundred waiters: they queue elsewhere" {
 	hold a "${LONG[@]}"
 	pids=()

@@ -8,6 +8,8 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include "base/frame.h"
+
 enum err_kind {
 	ERR_NONE,
 	ERR_USAGE, /* the command line is wrong; nothing was done */
@@ -32,7 +34,7 @@ struct err {
 };
 
 /* Fills *e (cut to fit) and drops an earlier hint. Returns -1, so that callers can return it. */
-int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+SELDOM int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #define ERR_REASON_MAX 100
@@ -44,19 +46,19 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 
 /* Writes the reason of an errno to dst. A limit on open files is named with its value. Returns dst.
  */
-const char *err_reason(char dst[ERR_REASON_MAX], int error);
+SELDOM const char *err_reason(char dst[ERR_REASON_MAX], int error);
 
 /* Fills *e with the text, ": " and the reason of an errno, with a hint if a limit on open files is
  * reached. Returns -1. */
-int err_system(struct err *e, enum err_kind kind, int error, const char *fmt, ...)
+SELDOM int err_system(struct err *e, enum err_kind kind, int error, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /* Fills *e with "WHAT: CALL: ..." after a system call that failed with errno: ERR_SYSTEM, with a
  * hint if errno means that the call was denied or that a limit on open files is reached. Returns
  * -1. */
-int err_call(struct err *e, const char *what, const char *call);
+SELDOM int err_call(struct err *e, const char *what, const char *call);
 
 /* Adds the hint to *e. Returns -1. */
-int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+SELDOM int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

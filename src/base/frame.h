@@ -8,7 +8,8 @@
 #ifndef BASE_FRAME_H
 #define BASE_FRAME_H
 
-/* A usual run does not call the function: it also stands apart from the code that a run needs. */
+/* A usual run does not call the function. The compiler puts it, and the code that leads to a call
+ * of it, apart from what a run needs, which so takes fewer pages. */
 #define SELDOM __attribute__((noinline, cold))
 
 /* A usual run may call the function, where the stack is less deep than elsewhere. */

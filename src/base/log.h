@@ -50,7 +50,7 @@ int log_fd(void);
 void log_never_block(void);
 
 /* Writes one line "redlock: ..." by one write, if the level is at least `at`. */
-void log_say(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+SELDOM void log_say(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The subject of a message. As JSON, the line has these fields next to the text: "event", "status"
  * if it is not 0, and "holder" if it is neither NULL nor "". */
@@ -61,11 +61,11 @@ struct log_event {
 };
 
 /* As log_say(), with these fields. */
-void log_event(enum log_level at, const struct log_event *event, const char *fmt, ...)
+SELDOM void log_event(enum log_level at, const struct log_event *event, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* A question to the user, with -q, too. */
-void log_ask(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+SELDOM void log_ask(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* May a text to this descriptor have colours? On a terminal that has them, unless NO_COLOR is set;
  * CI systems keep the text as a log. */
@@ -84,21 +84,21 @@ int log_width(void);
 
 /* Shows a line "redlock: ..." that the next message replaces; the line is cut to the terminal's
  * width, with "..." at its end. */
-void log_show(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+SELDOM void log_show(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Removes the line of log_show(). */
 void log_clear(void);
 
 /* Writes one line "hint: ..." after a line of the same level. */
-void log_hint(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+SELDOM void log_hint(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Writes prepared lines, such as those of --help. */
-void log_text(enum log_level at, const char *text);
+SELDOM void log_text(enum log_level at, const char *text);
 
 /* Writes the error's line, and its hint if it has one. */
-void log_err(const struct err *e);
+SELDOM void log_err(const struct err *e);
 
 /* The same for an error that ends nothing, with -q, too. */
-void log_warning(const struct err *e);
+SELDOM void log_warning(const struct err *e);
 
 #endif

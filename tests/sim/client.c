@@ -244,9 +244,15 @@ static void extend_from_outside(const struct client *c)
 	}
 }
 
+/* Two lists that differ by two nodes may have majorities without a common node. */
+static bool is_exclusive(void)
+{
+	return world.exclusion_is_promised && world.profile->step < 2;
+}
+
 static void check_exclusion(const struct client *c)
 {
-	bool is_promised = world.exclusion_is_promised && world.profile->step < 2;
+	bool is_promised = is_exclusive();
 	int holders = 0;
 
 	if (world.has_foreign && foreign_holds()) {
@@ -365,7 +371,7 @@ static void check_fence(struct client *c)
 {
 	int64_t fence = c->session.lock.tenure.fence;
 
-	if (!c->policy.wants_fence || !world.exclusion_is_promised)
+	if (!c->policy.wants_fence || !is_exclusive())
 		return;
 	for (int i = 0; i < world.places; i++) {
 		if (!(places_of(c) >> i & 1))

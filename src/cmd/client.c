@@ -436,6 +436,17 @@ SELDOM static void warn_no_room(struct client *c)
 	c->has_warned_no_room = true;
 }
 
+void client_go_ahead(struct client *c)
+{
+	priority_raise(&c->caller);
+}
+
+static void fall_back(struct client *c)
+{
+	priority_restore(&c->caller);
+	c->caller.is_raised = false;
+}
+
 int client_step(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
@@ -444,7 +455,9 @@ int client_step(struct client *c)
 	bool signalled = session_step(
 		&c->session, lock_is_pausing(lock) ? next_message_at(c) : NEVER, c->wake_fd);
 
-	if (lock->attempt.is_woken)
+	if (lock_is_pausing(lock))
+		fall_back(c);
+	else if (lock->attempt.is_woken)
 		client_go_ahead(c);
 	client_log_reply(c);
 	if (node_list_find_tls(&c->settings->nodes))
@@ -569,11 +582,6 @@ SELDOM static void log_unsure(const struct client *c)
 		log_say(LOG_DECISIONS, "%s", text);
 }
 
-void client_go_ahead(struct client *c)
-{
-	priority_raise(&c->caller);
-}
-
 void client_release(struct client *c, usec expire_in)
 {
 	const struct lock *lock = &c->session.lock;
@@ -584,7 +592,7 @@ void client_release(struct client *c, usec expire_in)
 	if (lock_state(lock) == LOCK_HELD)
 		client_read_replies(c);
 	session_release(&c->session, expire_in);
-	priority_restore(&c->caller);
+	fall_back(c);
 	while (lock_state(lock) != LOCK_OVER) {
 		if (session_step(&c->session, NEVER, c->signals.fd) &&
 			signals_next(&c->signals, &caught) && caught.is_fatal) {

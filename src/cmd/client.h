@@ -105,17 +105,16 @@ void client_hint_remedy(struct client *c, enum log_level at);
 /* Prints the hint about the reason for the loss of the lock, if there is one. */
 void client_hint_loss(struct client *c);
 
-/* Gives this thread and later ones precedence on a busy machine (proc/priority.h), as a client that
- * was woken has: an extension must be in time, and so must an attempt with a reservation, for which
- * others wait. */
+/* Gives this thread and later ones precedence on a busy machine (proc/priority.h): an extension
+ * must be in time. An attempt with a reservation has it, too: others wait for its end. */
 void client_go_ahead(struct client *c);
 
 /*
  * Releases all keys that may be ours and closes the session. If expire_in is not 0, a held lock's
  * key is left to expire after that time. Neither the signal that ended the command nor a later one
- * that could not be forwarded ends the release early; the next signal does. Once the release is
- * sent, the precedence ends: a node on this machine wakes the next client, and its reply to this
- * one would have interrupted it.
+ * that could not be forwarded ends the release early; the next signal does. Once the requests
+ * are sent, the precedence ends: a node on this machine wakes the next client, and its reply to
+ * this one would have interrupted it.
  */
 void client_release(struct client *c, usec expire_in);
 

@@ -237,12 +237,22 @@ void probe_dismiss(struct probe *p)
 	kill(p->pid, SIGCONT);
 }
 
+/* Returns false if the process was stopped. */
+static bool reap(pid_t pid)
+{
+	int status;
+	pid_t got = waitpid(pid, &status, WUNTRACED);
+
+	return got < 0 ? errno != EINTR : !WIFSTOPPED(status);
+}
+
 void probe_close(struct probe *p)
 {
 	if (p->pid <= 0)
 		return;
 	probe_dismiss(p);
-	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	/* A signal to the group may stop it before it ends. */
+	while (!reap(p->pid))
+		kill(p->pid, SIGCONT);
 	p->pid = 0;
 }

@@ -159,7 +159,9 @@ end_family() {
 	touch "$T/go"
 	eventually held_on job 0
 	in_state "$BG" S
+	kill -STOP "$(cat "$T/parent")" # it is continued
 	exec {COPROC[1]}>&- # thaw: redlock leaves no process
+	eventually is_gone "$BG"
 	ended_with 0
 }
 

@@ -427,6 +427,8 @@ watches() {
 	[ "$(node "$node" publish "redlock:wake:{job}:$(node "$node" zrange 'redlock:queue:{job}' 0 0)" "$(printf %040d 1)")" = 1 ]
 	eventually has_class RR
 	for i in 1 2 3; do [ "$i" = "$node" ] || continue_node "$i"; done
+	# refused: it waits as all others do
+	eventually has_class "$own"
 	let_go a
 	ended_with 0
 	[ "$(xargs < "$T/class")" = "$own" ]

@@ -1112,12 +1112,13 @@ void net_leave(int node)
 
 void net_crash_node(int node)
 {
-	for (int client = 0; client < world.clients; client++) {
-		const struct wire *w = &world.wire[client][node];
+	for (int client = 0; client < world.clients; client++)
+		for (int i = 0; i < world.nodes; i++) {
+			const struct wire *w = &world.wire[client][i];
 
-		if (w->is_up)
-			break_wire(client, node, world.now + one_way(w));
-	}
+			if (w->is_up && server_of(i) == server_of(node))
+				break_wire(client, i, world.now + one_way(w));
+		}
 }
 
 void net_crash_client(int client)

@@ -436,6 +436,7 @@ struct world {
 	int deaf; /* waiters that were woken in vain, at most, while the lock is free */
 	bool remained; /* a minority had the key of a gone client since the lock is free */
 	bool lost_queue; /* a waiter is not in its queue any more, and was not told */
+	bool lost_numbers; /* the nodes restarted one after another, without the guard */
 	int silent_node; /* the node that is stopped until the end; -1: none */
 	usec ttl_max, patience;
 	bool is_long; /* TTLs are ten times as long */

@@ -674,6 +674,7 @@ static void roll(struct client *c, int node, uint32_t section)
 	note_fault();
 	world.calm_since = world.now;
 	world.lost_queue = true;
+	world.lost_numbers |= !world.profile->guards;
 	if (draw_percent(70))
 		restart_node(node);
 	else

@@ -39,7 +39,7 @@ struct client {
 	usec began;
 	bool signalled; /* a fatal signal has arrived and was acted on */
 	int wake_fd; /* ends a step early; client_open() sets it to the signals' descriptor */
-	struct priority caller; /* the caller's, which client_release() restores */
+	struct priority caller; /* that of redlock's caller, while this process is ahead */
 
 	bool is_unconfirmed; /* the last extension round ended without a majority */
 

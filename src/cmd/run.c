@@ -494,7 +494,6 @@ SELDOM static int already_done(struct run *r)
 	d.left = s->once_per - last->age;
 	done_log(&d, s->keys.key[0], LOG_NORMAL, (int)s->conflict_exit_code);
 	r->summary.outcome = "done";
-	supervise_close(&r->watch);
 	release(r, 0);
 	return (int)s->conflict_exit_code;
 }

@@ -39,7 +39,7 @@ struct probe_report {
 
 struct probe {
 	pid_t pid; /* of the probe's parent; 0: none */
-	int fd;
+	int fd; /* -1: the probe was dismissed */
 	bool has_answered; /* the last question */
 	unsigned count; /* the newest reports are kept */
 	struct probe_report reports[PROBE_SIGNALS];

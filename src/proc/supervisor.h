@@ -52,8 +52,7 @@ struct supervisor_policy {
 		       last contents at supervisor_start() only; of `late_size` bytes; NULL: none.
 		       Borrowed */
 	size_t late_size;
-	struct priority
-		caller; /* redlock's own, before it was raised: the command starts with it */
+	struct priority caller; /* that of redlock's caller: the command starts with it */
 };
 
 /* Tries the system calls without which a command could not be terminated later. Returns -1 with *e

@@ -245,14 +245,14 @@ static void extend_from_outside(const struct client *c)
 }
 
 /* Two lists that differ by two nodes may have majorities without a common node. */
-static bool is_exclusive(void)
+static bool lists_meet(void)
 {
-	return world.exclusion_is_promised && world.profile->step < 2;
+	return world.profile->step < 2;
 }
 
 static void check_exclusion(const struct client *c)
 {
-	bool is_promised = is_exclusive();
+	bool is_promised = world.exclusion_is_promised && lists_meet();
 	int holders = 0;
 
 	if (world.has_foreign && foreign_holds()) {
@@ -371,7 +371,8 @@ static void check_fence(struct client *c)
 {
 	int64_t fence = c->session.lock.tenure.fence;
 
-	if (!c->policy.wants_fence || !is_exclusive() || world.lost_numbers)
+	if (!c->policy.wants_fence || !world.exclusion_is_promised || !lists_meet() ||
+		world.lost_numbers)
 		return;
 	for (int i = 0; i < world.places; i++) {
 		if (!(places_of(c) >> i & 1))
@@ -419,8 +420,8 @@ static void check_once(struct client *c)
 
 	if (!c->once_per)
 		return;
-	if (world.profile->step < 2 && world.is_recorded && apart < c->once_per * 9 / 10 &&
-		!world.alias && count_records() > world.nodes / 2)
+	if (lists_meet() && world.is_recorded && apart < c->once_per * 9 / 10 && !world.alias &&
+		count_records() > world.nodes / 2)
 		breach("once", "c%d runs its command %d ms after the last run, not %d", c->id,
 			(int)(apart / USEC_MSEC), (int)(c->once_per / USEC_MSEC));
 	world.run_began = world.now;

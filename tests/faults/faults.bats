@@ -199,7 +199,9 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	in_background "$T/out" run -v -w 8s -k job --ttl 600s --node-timeout 3s -- echo never
 	eventually held_on job 3
 	touch "$T/shut"
-	ended_with 75
+	# 75 if node 3 has answered the last attempt in time
+	wait "$BG" || status=$?
+	[[ "$status" = 75 || "$status" = 69 ]]
 	not file_has "$T/out" never
 	rm "$T/shut"
 	[ "$(node 2 del job)" = 1 ]

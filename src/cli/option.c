@@ -787,6 +787,9 @@ static int read_env(struct reading *r, char *const envp[])
 	r->names_token = r->s->token || r->s->token_file;
 	r->limit = r->s->limit;
 	r->slot = r->s->slot;
+	/* Each option looks for its variable. */
+	while (*envp && strncmp(*envp, ENV_PREFIX, strlen(ENV_PREFIX)) != 0)
+		envp++;
 	for (int i = 0; i < OPTIONS_COUNT; i++)
 		if (read_variable(r, &option_rows[i], envp) < 0)
 			return -1;

@@ -57,7 +57,6 @@
 
 /* The most questions that are asked together. */
 #define QUESTIONS_MAX 32
-_Static_assert(QUESTIONS_MAX <= CONN_PENDING_MAX, "a connection carries them all");
 
 /* A balancer gives new connections to its servers in turn, or to the one that has the fewest. */
 #define NEW_CONNECTIONS 4

@@ -235,6 +235,7 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 	c->reader = NULL;
 	c->has_resp3 = c->is_within_reply = c->is_refused = false;
 	c->pending_count = c->logins = 0;
+	c->pending = NULL;
 	c->held_from = SIZE_MAX;
 	c->deletion = NULL;
 	c->is_beside = false;
@@ -260,6 +261,8 @@ static void drop(struct conn *c)
 	c->blocked = false;
 	c->has_resp3 = c->is_within_reply = c->is_refused = false;
 	c->pending_count = c->logins = 0;
+	free(c->pending);
+	c->pending = NULL;
 	c->held_from = SIZE_MAX;
 	free(c->deletion);
 	c->deletion = NULL;
@@ -303,6 +306,19 @@ static bool append_bytes(struct conn *c, const char *bytes, size_t len)
 		memcpy(grown + c->out_len, bytes, len);
 		c->out = grown;
 		c->out_len += len;
+	}
+	return grown != NULL;
+}
+
+/* false: no memory. */
+static bool add_pending(struct conn *c, struct pending request)
+{
+	struct pending *grown =
+		realloc(c->pending, (size_t)(c->pending_count + 1) * sizeof(*grown));
+
+	if (grown) {
+		c->pending = grown;
+		c->pending[c->pending_count++] = request;
 	}
 	return grown != NULL;
 }
@@ -361,9 +377,10 @@ static bool append_login_command(
 	struct request r;
 
 	request_command(&r, (const char *const[]){word, a, b, NULL});
-	c->pending[c->pending_count++] = (struct pending){.login = login};
+	if (!append(c, &r) || !add_pending(c, (struct pending){.login = login}))
+		return false;
 	c->logins++;
-	return append(c, &r);
+	return true;
 }
 
 /* The file may have a new password by now. If the file cannot be read, the password in memory was
@@ -723,10 +740,11 @@ static void send_queued(struct conn *c)
 	bool is_at_work = c->pending_count > 1 && c->logins == 0 && is_local(c);
 	int before = is_at_work ? unread(c->fd) : 0;
 	size_t queued = c->out_sent > 0 ? 0 : c->out_len;
-	struct pending *last = &c->pending[c->pending_count - 1];
 
 	flush(c);
-	last->is_read_later = is_at_work && c->fd >= 0 && is_half_read(c, before, queued);
+	if (c->pending_count > 0)
+		c->pending[c->pending_count - 1].is_read_later =
+			is_at_work && is_half_read(c, before, queued);
 }
 
 bool conn_may_vote(enum op op)
@@ -770,26 +788,25 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 
 	if (conn_may_vote(r->op))
 		addresses_renew(c->addresses, c->node);
-	if (c->pending_count == CONN_PENDING_MAX ||
-		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) ||
+	if ((r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) ||
 		(r->watches && !append_watch(c, &extra)) || !append(c, r) ||
-		((is_early || may_be_unknown) && !prepare_deletion(c, r))) {
+		((is_early || may_be_unknown) && !prepare_deletion(c, r)) ||
+		!add_pending(c, (struct pending){.op = r->op,
+					.keys = r->keys,
+					.pushes = pushes,
+					.extra = extra,
+					.is_watched = r->watches,
+					.may_be_unknown = may_be_unknown,
+					.is_early = is_early,
+					.len = c->out_len - queued,
+					.round = round,
+					.sent_at = now})) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
 	/* Before AUTH and SELECT are answered, only an early request is sent. */
 	if (c->logins > 0 && !is_early && queued < c->held_from)
 		c->held_from = queued;
-	c->pending[c->pending_count++] = (struct pending){.op = r->op,
-		.keys = r->keys,
-		.pushes = pushes,
-		.extra = extra,
-		.is_watched = r->watches,
-		.may_be_unknown = may_be_unknown,
-		.is_early = is_early,
-		.len = c->out_len - queued,
-		.round = round,
-		.sent_at = now};
 	if (!r->is_followed)
 		send_queued(c);
 }
@@ -1105,7 +1122,7 @@ static bool refuse_next(struct conn *c, struct pending *request, struct reply *r
 
 	while (c->logins > 0 && take_reply(c))
 		drop_login(c);
-	if (c->logins == 0 && c->pending[0].is_early && take_reply(c))
+	if (c->state == CONN_UP && c->logins == 0 && c->pending[0].is_early && take_reply(c))
 		delete_early(c);
 	if (c->state != CONN_UP || c->logins > 0 || c->pending[0].is_early ||
 		(c->pending[0].is_deleted && !take_reply(c)))
@@ -1294,10 +1311,9 @@ static void delete_released(struct conn *c)
 		return;
 	is_unknown = take_last_replies(c) || may_lack_script(c);
 	if (c->state != CONN_UP || c->is_refused || c->logins > 0 || !is_unknown ||
-		c->pending_count == CONN_PENDING_MAX ||
-		!append_bytes(c, c->deletion, c->deletion_len))
+		!append_bytes(c, c->deletion, c->deletion_len) ||
+		!add_pending(c, (struct pending){.op = OP_DELETE, .len = c->deletion_len}))
 		return;
-	c->pending[c->pending_count++] = (struct pending){.op = OP_DELETE, .len = c->deletion_len};
 	send_queued(c);
 }
 

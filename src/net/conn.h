@@ -50,11 +50,9 @@ enum conn_state {
 };
 
 /* Requests of a lock on the way: AUTH and SELECT; then an attempt and its release, the queue's
- * SUBSCRIBE or join, and the hand-off of a client that leaves. */
+ * SUBSCRIBE or join, and the hand-off of a client that leaves. A series of questions (net/query.h)
+ * may be longer. */
 #define LOCK_PENDING_MAX 4
-
-/* A series of questions (net/query.h) may be longer. */
-#define CONN_PENDING_MAX 32
 
 struct pending {
 	enum login {
@@ -110,9 +108,9 @@ struct conn {
 	bool has_received; /* the node has sent something on this connection */
 	bool is_unexpected_kind; /* a reply was rejected because of its kind, not its length */
 	int pending_count;
+	struct pending *pending; /* oldest first */
 	/* In this order: what is seldom touched stands together. */
 	struct resp resp;
-	struct pending pending[CONN_PENDING_MAX]; /* oldest first */
 	struct reply failure; /* DOWN: the reason */
 };
 

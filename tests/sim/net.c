@@ -200,6 +200,7 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 	c->addresses = addresses;
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
+	c->pending = wire_of(c)->pending;
 	c->fd = -1;
 	renew(wire_of(c));
 }

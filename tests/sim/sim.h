@@ -263,6 +263,7 @@ struct wire {
 	int heard; /* the client has read this many of them from its socket */
 	struct incoming *incoming[SIM_WIRE_QUEUE];
 	bool is_followed; /* the next request is in the packet of the last one */
+	struct pending pending[LOCK_PENDING_MAX]; /* of the connection */
 	struct request release; /* the last one by digest */
 	bool is_up, is_broken; /* as the client would find out */
 	bool is_refused; /* broken, because the server takes no more connections */

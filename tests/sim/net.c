@@ -698,11 +698,14 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 
 /* The token identifies the key: a late message may belong to an earlier session of the client. An
  * extension of a key that was set late keeps that key marked as late. A late release says nothing
- * about the entry of an earlier attempt that it leaves among the readers. */
-static void note_lateness(const struct message *m, struct sim_node *n)
+ * about the entry of an earlier attempt that it leaves among the readers. A script without rights
+ * may have set the key, or its time, before it was refused. */
+static void note_lateness(const struct message *m, struct sim_node *n, bool is_yes)
 {
 	bool sets = m->op == OP_ACQUIRE || m->op == OP_REPAIR;
 
+	if (!is_yes && !(m->left_at && world.now < n->denies_until))
+		return;
 	if (m->op == OP_UNDO || m->op == OP_DELETE || m->op == OP_HAND_OFF || m->op == OP_JOIN)
 		return;
 	if (m->left_at || sets)
@@ -907,8 +910,8 @@ void net_serve(int index)
 	if (m->is_end && m->is_to_left && w->end_sent == 1)
 		w->end_missed = code != CODE_YES;
 	makes_majority = code == CODE_YES && !m->is_to_left && note_yes(m, n);
-	if (code == CODE_YES && !m->is_to_left)
-		note_lateness(m, n);
+	if (!m->is_to_left)
+		note_lateness(m, n, code == CODE_YES);
 	if (m->op == OP_JOIN && code)
 		client_joined(world.client[client], m->session);
 	/* The script took its client out of the queue, in which the client may wait by now. */

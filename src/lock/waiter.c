@@ -12,6 +12,9 @@
 /* A client that waits for longer than this keeps only the connection to the queue node. */
 #define SHED_AFTER USEC_SEC
 
+/* A client that may not queue tries it again after so long: rights change, and errors end. */
+#define POLLS_FOR (5 * USEC_SEC)
+
 static const struct peer *queue_peer(const struct lock *lock)
 {
 	return &lock->peer[lock->waiter.node];
@@ -42,8 +45,8 @@ static int key_in_the_way(const struct lock *lock)
 
 /* ---- the queue ---- */
 
-/* The user may not queue, or the server is too old: the waiter polls. After other errors, it queues
- * at the next node. */
+/* The user may not queue, or the server is too old: the waiter polls for a while. After other
+ * errors, it queues at the next node. */
 static void queue_is_refused(struct step *s, const struct event *ev)
 {
 	struct waiter *w = &s->lock->waiter;
@@ -57,6 +60,7 @@ static void queue_is_refused(struct step *s, const struct event *ev)
 		return;
 	w->state = WAITER_POLLS;
 	w->problem = *ev->reply;
+	w->look_at = s->now + POLLS_FOR;
 	pace_retry_in(s, pace_retry_delay(s));
 }
 
@@ -235,10 +239,13 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 	w->leaves_at = is_busy ? NEVER : usec_min(w->leaves_at, s->now + OUTAGE_MAX);
 	w->shed_at = s->now + SHED_AFTER;
 	w->retry_at = is_busy ? s->now + pace_retry_delay(s) : pace_retry_for_quorum(s);
-	w->look_at = s->now;
+	if (w->state == WAITER_POLLS && s->now >= w->look_at)
+		w->state = WAITER_OFF;
+	if (w->state != WAITER_POLLS)
+		w->look_at = s->now;
 	if (is_busy) {
 		w->busy_key = key_in_the_way(lock);
-		w->met_foreign |= pace_has_foreign_holder(lock);
+		w->met_foreign = pace_has_foreign_holder(lock);
 		/* OP_JOIN, which follows at once, says more. */
 		if (w->state != WAITER_POLLS && !semaphore_has_next(lock)) {
 			pace_schedule(

@@ -9,14 +9,15 @@
  *
  *	OFF ---> SUBSCRIBING ---> JOINING <---> QUEUED ---> LEAVING ---> OFF
  *	 ^          |  |            |  |          |
- *	 |          |  +-> POLLS <--+  |          |
+ *	 |<- POLLS <---+------------+  |          |
  *	 +----------+------------------+----------+  held; moving; the node is silent
  *
  * A pause that follows a refusal leads from OFF to QUEUED, at the queue node of the key that is in
  * the way (peer_queue_node()). The waiter uses the node's own connection.
  * QUEUED stays QUEUED when a wake-up takes the waiter out of the queue; each OP_JOIN returns to the
  * place that the ticket gives. If the queue node is silent, the waiter moves on to the next node,
- * with its ticket. POLLS does not end: the user may not queue, or the server has no RESP3.
+ * with its ticket. POLLS: the user may not queue, or the server has no RESP3; after a while, the
+ * waiter tries it again.
  *
  * wakeup.h has the way of a wake-up, and how the client leaves the queue. Wake-ups may be lost. So
  * each OP_JOIN also looks: it wakes the first waiter if the key is free.
@@ -59,7 +60,7 @@ struct waiter {
 	int node; /* SUBSCRIBING and later: the queue node */
 	int key; /* SUBSCRIBING and later: the key that the queue is for */
 	int busy_key; /* the key that another client has; differs from `key` until we have moved */
-	usec look_at; /* QUEUED: when the next OP_JOIN is due */
+	usec look_at; /* QUEUED: when the next OP_JOIN is due; POLLS: when to queue again */
 	usec retry_at; /* when the next attempt begins */
 	usec leaves_at; /* when the waiter leaves the queue, since no majority answers it; NEVER: a
 			   majority answered the last attempt */
@@ -70,7 +71,7 @@ struct waiter {
 	bool met_foreign; /* another program has had the key meanwhile: it wakes no waiter */
 	unsigned full; /* bit i: node i, where the queue is, has too many clients for us; 0: no such
 			  node */
-	struct reply problem; /* why the waiter polls */
+	struct reply problem; /* why the waiter polls, or did */
 };
 
 /* The queue node sends messages, or is about to: in these states, `node` and `key` are valid. */

@@ -684,6 +684,20 @@ static void roll(struct client *c, int node, uint32_t section)
 	schedule(world.now + c->policy.ttl, SIM_ROLL, c->id, node + 1, section, NULL);
 }
 
+/* A fault has taken the waiter out of its queue. */
+static bool has_lost_place(const struct client *c)
+{
+	const struct waiter *w = &c->session.lock.waiter;
+
+	if (!is_waiting(c) || w->state != WAITER_QUEUED)
+		return false;
+	for (int queue = 0; queue < SIM_QUEUES; queue++)
+		for (int i = 0; i < node_waiters(&world.node[w->node], queue); i++)
+			if (strcmp(node_waiter(&world.node[w->node], queue, i), w->id) == 0)
+				return false;
+	return true;
+}
+
 /* All faults end, but for dead connections that were not noticed, and one last fault; from now on a
  * client must get the lock. */
 static void calm_down(void)
@@ -707,6 +721,7 @@ static void calm_down(void)
 		struct client *c = world.client[i];
 
 		world.was_wanted |= c->trying_since != NEVER;
+		world.lost_queue |= has_lost_place(c);
 		c->paused_until = usec_min(c->paused_until, world.now);
 		for (int j = 0; j < world.nodes; j++)
 			world.wire[i][j].cut_until = 0;
@@ -1241,8 +1256,10 @@ static void check_forgotten(void)
 	/* A release tells waiters that their queue was lost, but a key that expires does not:
 	 * waiters beyond the first two look every five seconds. */
 	bound += world.lost_queue ? 7 * USEC_SEC / 2 : 0;
-	/* Attempts need all the other nodes: two of them, if connecting takes too long. */
+	/* Attempts need all the other nodes: two of them, if connecting takes too long. If the
+	 * remains name a list without a common majority, they may be those of a holder. */
 	bound += world.remained ? 2 * USEC_SEC : 0;
+	bound += world.remained && world.profile->step > 1 ? world.ttl_max : 0;
 	bound += time_elsewhere();
 	/* A holder with another list wakes the waiters at another node. */
 	bound += world.profile->step ? 5 * USEC_SEC + world.node_timeout_max : 0;

@@ -277,6 +277,7 @@ void start_with(struct rig *r, const struct policy *p)
 	lock_init(&r->lock, p);
 	/* The client polls; contend() lets it queue. */
 	r->lock.waiter.state = WAITER_POLLS;
+	r->lock.waiter.look_at = NEVER;
 	for (int i = 0; i < p->nodes; i++)
 		r->lock.policy.order[0][i] = i;
 	r->now = BEGIN;

@@ -423,6 +423,23 @@ TEST(a_client_that_may_not_queue_polls)
 	}
 }
 
+TEST(a_client_that_may_not_queue_tries_again_after_five_seconds)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	refuse(&r, HELD_FOR);
+	reply_with(&r, 0, reply_absent(REASON_NOPERM, "NOPERM"));
+	while (r.lock.waiter.state == WAITER_POLLS) {
+		CHECK_INT(sends(&r, OP_SUBSCRIBE), 1);
+		next_attempt(&r);
+		refuse(&r, HELD_FOR);
+	}
+	CHECK(r.now >= BEGIN + 5 * USEC_SEC && r.now < BEGIN + 6 * USEC_SEC);
+	join(&r, 0, ranked(0, held(HELD_FOR)));
+	CHECK_INT(r.lock.waiter.state, WAITER_QUEUED);
+}
+
 TEST(a_queue_node_in_trouble_is_passed_over)
 {
 	for (int joins = 0; joins < 2; joins++) {

@@ -287,7 +287,7 @@ bool wakeup_retries(struct step *s, enum op op, usec wait_until, usec *wake_at)
 		*wake_at = r->at;
 		return true;
 	}
-	r->at = lock->tally.enough_at = 0;
+	r->at = 0;
 	r->is_hurried = false;
 	r->silent = tally_silent(&lock->tally);
 	for (int i = 0; i < lock->policy.nodes; i++)

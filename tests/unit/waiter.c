@@ -122,6 +122,33 @@ TEST(a_client_that_need_not_wait_does_not_queue)
 	CHECK_INT(sends(&r, OP_SUBSCRIBE), 0);
 }
 
+/* The release of the attempt before is on its way. The other clients queue there. */
+TEST(a_client_queues_at_the_first_node_even_if_it_is_ready_late)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, reply_absent(REASON_SERVER, "ERR"));
+	reply_with(&r, 2, reply_absent(REASON_SERVER, "ERR"));
+	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+	for (int i = 0; i < 3; i++)
+		link_down(&r, i, REASON_CLOSED);
+	wait_until(&r, resume_at(&r));
+	pass(&r, NODE_TIMEOUT / 2);
+	all_up(&r);
+	CHECK_INT(r.fake[0].queue[0].op, OP_UNDO);
+	pass(&r, NODE_TIMEOUT / 5);
+	reply_with(&r, 1, held(HELD_FOR));
+	reply_with(&r, 2, held(HELD_FOR));
+	wait_until(&r, r.lock.tally.began + NODE_TIMEOUT);
+	refuse(&r, HELD_FOR);
+	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
+	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_NOT_READY);
+	join(&r, 0, ranked(0, held(HELD_FOR)));
+	CHECK_INT(r.lock.waiter.node, 0);
+}
+
 /* Our attempt gets the queue node alone: a release goes there, and a join behind it. */
 static void fail_an_attempt(struct rig *r)
 {

@@ -547,6 +547,19 @@ watches() {
 	free_everywhere job
 }
 
+@test "a user that gets the right to queue during its wait takes its place in the queue" {
+	for i in 1 2 3; do node $i acl setuser default resetkeys '~job' > "$T/acl"; done
+	hold a "${LONG[@]}"
+	in_background "$T/b" run -k job "${LONG[@]}" -- true
+	eventually file_has "$T/b" "cannot queue for 'job', polling instead: unix://"
+	for i in 1 2 3; do node $i acl setuser default allkeys > "$T/acl"; done
+	queued() { [ "$(for i in 1 2 3; do node $i zcard 'redlock:queue:{job}'; done | grep -c 1)" -eq 1 ]; }
+	eventually queued
+	let_go a
+	ended_with 0
+	[ "$(grep -c 'cannot queue' "$T/b")" -eq 1 ]
+}
+
 @test "servers without RESP3, and users without the right to channels: one message, and the waiter polls" {
 	polls() {
 		hold a "${LONG[@]}"

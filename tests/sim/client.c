@@ -323,7 +323,8 @@ static usec between_ends(usec at_most)
 }
 
 /* Twelve requests a minute, and a few at once when something happens; also of the first two, at a
- * node where they queue because the first node in the order has no room for them. */
+ * node where they queue because the first node in the order has no room for them, unless another
+ * program has the key. */
 void client_chats(struct client *c)
 {
 	const struct waiter *w = &c->session.lock.waiter;
@@ -333,7 +334,7 @@ void client_chats(struct client *c)
 	usec *until = &c->chatted_until[w->full != 0];
 
 	if (!world.is_calm || !w->ticket ||
-		(w->rank < 2 && (!w->full || c->session.lock.attempt.is_woken ||
+		(w->rank < 2 && (!w->full || w->met_foreign || c->session.lock.attempt.is_woken ||
 					c->session.lock.wakeup.in_vain > 1)))
 		return;
 	*until = usec_max(*until, world.now) + each;

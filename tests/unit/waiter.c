@@ -457,7 +457,7 @@ TEST(a_client_that_may_not_queue_tries_again_after_five_seconds)
 	contend(&r, 3, NEVER);
 	refuse(&r, HELD_FOR);
 	reply_with(&r, 0, reply_absent(REASON_NOPERM, "NOPERM"));
-	while (r.lock.waiter.state == WAITER_POLLS) {
+	while (r.lock.waiter.state == WAITER_POLLS && r.now < BEGIN + 6 * USEC_SEC) {
 		CHECK_INT(sends(&r, OP_SUBSCRIBE), 1);
 		next_attempt(&r);
 		refuse(&r, HELD_FOR);
@@ -838,6 +838,21 @@ TEST(a_key_of_redlock_is_not_watched)
 	pass(&r, 2 * USEC_SEC);
 	for (int i = 0; i < 3; i++)
 		CHECK(r.fake[i].sends[OP_ACQUIRE] > 1 && !r.fake[i].last.watches);
+}
+
+/* Each of its extensions would wake the waiter. */
+TEST(a_key_of_redlock_is_not_watched_after_another_program_had_it)
+{
+	struct rig r;
+
+	watch(&r);
+	tell_change(&r, 0);
+	refuse(&r, HELD_FOR);
+	join(&r, 0, ranked(0, held(HELD_FOR)));
+	tell_change(&r, 0);
+	refuse(&r, HELD_FOR);
+	for (int i = 0; i < 3; i++)
+		CHECK(!r.fake[i].last.watches);
 }
 
 TEST(free_at_the_join_is_worth_an_attempt_at_once)

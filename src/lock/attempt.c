@@ -132,7 +132,7 @@ static void begin_asking(struct step *s)
 	lock->tally.enough_at = 0;
 	lock->last_run = (struct last_run){.known = 0};
 	lock->contest = (struct contest){.look_at = NEVER};
-	s->up->new_token = true;
+	step_act(s, ACT_RENEW, 0);
 }
 
 /* So many nodes are late that the others are no majority: more likely, a firewall has forgotten all

@@ -64,6 +64,7 @@ struct stamp {
 };
 
 enum action_kind {
+	ACT_RENEW, /* make a new token, for the requests after it; about no node */
 	ACT_OPEN, /* connect; LINK_UP or LINK_DOWN follows */
 	ACT_CLOSE, /* drop the connection at once; nothing follows */
 	ACT_SEND, /* send op for round, after everything sent before; REPLY or LINK_DOWN follows */
@@ -85,10 +86,9 @@ struct action {
 };
 
 /* At most one close, one open, one request and one release for each node in a step. */
-#define ACTIONS_MAX (4 * NODES_MAX)
+#define ACTIONS_MAX (4 * NODES_MAX + 1)
 
 struct update {
-	bool new_token; /* make a new token before the first of the actions */
 	int count;
 	usec wake_at; /* when EV_TIME is due, unless another event is earlier; NEVER: not needed */
 	struct action action[ACTIONS_MAX];

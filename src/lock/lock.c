@@ -495,7 +495,6 @@ void lock_step(struct lock *lock, const struct event *ev, struct update *up)
 		.up = up};
 	enum phase phase;
 
-	up->new_token = false;
 	up->count = 0;
 	/* Check the expiry before the event: no reply revives a lock that has expired. */
 	look_at_expiry(lock, s.now);

@@ -139,23 +139,28 @@ static bool is_followed(const struct update *up, int i)
 	return false;
 }
 
+static void renew_token(struct session *s)
+{
+	struct err e;
+	/* getrandom(2): after its first success, it does not fail for so few bytes. */
+	int rc = token_make(s->token, s->lock.policy.fingerprint, s->owner, &e);
+
+	assert(rc == 0);
+	s->began = clock_wall();
+}
+
 static void perform_actions(struct session *s, usec now)
 {
 	const struct update *up = &s->update;
 	struct request *r = &s->request;
-	struct err e;
-	int rc;
 
-	if (up->new_token) {
-		/* getrandom(2): after its first success, it does not fail for so few bytes. */
-		rc = token_make(s->token, s->lock.policy.fingerprint, s->owner, &e);
-		assert(rc == 0);
-		s->began = clock_wall();
-	}
 	for (int i = 0; i < up->count; i++) {
 		const struct action *a = &up->action[i];
 
 		switch (a->kind) {
+		case ACT_RENEW:
+			renew_token(s);
+			break;
 		case ACT_OPEN:
 			s->watched[a->node] = 0;
 			pool_open(&s->pool, a->node);

@@ -527,6 +527,8 @@ static void act(struct play *p)
 		struct lane *l = &p->lane[a->node];
 
 		switch (a->kind) {
+		case ACT_RENEW:
+			break;
 		case ACT_OPEN:
 			FUZZ_CHECK(l->link == LINK_DOWN);
 			l->link = LINK_OPENING;

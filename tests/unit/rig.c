@@ -66,6 +66,9 @@ static void perform(struct rig *r, const struct action *a)
 	struct fake *p = &r->fake[a->node];
 
 	switch (a->kind) {
+	case ACT_RENEW:
+		r->token++;
+		break;
 	case ACT_OPEN:
 		CHECK(p->link == LINK_DOWN);
 		p->link = LINK_OPENING;
@@ -88,8 +91,6 @@ static void step(struct rig *r, struct event ev)
 	ev.token = r->text;
 	lock_step(&r->lock, &ev, &r->up);
 	CHECK(r->up.count <= ACTIONS_MAX);
-	if (r->up.new_token)
-		r->token++;
 	for (int i = 0; i < r->up.count; i++)
 		perform(r, &r->up.action[i]);
 }

@@ -102,6 +102,22 @@ TEST(slots_a_pending_release_names_its_own_slot)
 	CHECK_INT(last_slot(&r, 1, OP_HAND_OFF), 3);
 }
 
+/* The node did not know the script, and is told in the step in which the next attempt begins. */
+TEST(slots_a_request_that_is_sent_again_has_the_token_of_its_attempt)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	reply_with(&r, 1, taken(3, 0));
+	reply_with(&r, 2, taken(3, 0));
+	r.now += 2 * MS;
+	reply_with(&r, 0, reply_absent(REASON_NO_SCRIPT, "NOSCRIPT No matching script."));
+	CHECK_INT(r.lock.stamp.attempt, 2);
+	CHECK_INT(r.fake[1].last.token, 2);
+	CHECK_INT(r.fake[0].queue[0].op, OP_ACQUIRE);
+	CHECK_INT(r.fake[0].queue[0].token, 1);
+}
+
 TEST(slots_a_client_that_does_not_wait_tries_free_ones)
 {
 	struct rig r;

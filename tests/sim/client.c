@@ -353,6 +353,10 @@ static void check_attempts(struct client *c)
 	usec elsewhere = between_ends(20 * USEC_SEC);
 	const struct waiter *w = &c->session.lock.waiter;
 
+	/* Each change by another program, which may take and free the key in a loop, is worth an
+	 * attempt. */
+	if (w->met_foreign)
+		each = usec_min(each, 5 * USEC_MSEC);
 	if (world.places > 1) /* it goes from slot to slot, or from key to key */
 		return;
 	if (world.is_calm && w->full && !w->met_foreign && w->state != WAITER_POLLS &&

@@ -1281,7 +1281,7 @@ static void check_forgotten(void)
 }
 
 /* A client that is gone, stopped or not connected left its key on that node: no client deletes it
- * before it ends. */
+ * before it ends. A holder whose other keys were deleted keeps it until it must give up. */
 static bool is_left_over(int node, int slot)
 {
 	const struct sim_node *n = &world.node[node];
@@ -1289,8 +1289,8 @@ static bool is_left_over(int node, int slot)
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *c = world.client[i];
 
-		if ((c->in_section || is_waiting(c)) && !c->crashed &&
-			c->paused_until <= world.now &&
+		if (((c->in_section && !world.profile->interferes) || is_waiting(c)) &&
+			!c->crashed && c->paused_until <= world.now &&
 			c->session.lock.peer[node].link == LINK_UP &&
 			!is_silent(&world.wire[i][node]) &&
 			node_has_token(n, slot, c->session.token))

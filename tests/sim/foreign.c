@@ -157,7 +157,7 @@ static void release(void)
 	if (foreign.until) {
 		trace("another program releases the key");
 		foreign.until = 0;
-		foreign.held = true;
+		foreign.held = foreign.next < world.nodes; /* or it was killed */
 		world.last_held = world.now;
 	}
 	if (foreign.next < world.nodes) {

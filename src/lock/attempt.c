@@ -38,7 +38,8 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	struct lock *lock = s->lock;
 	bool is_busy = refusal == REFUSAL_BUSY, is_moving, gives_up, did_rivals_yield;
 	/* Rivals that gave way to this client wait for a wake-up. If another client holds the lock,
-	 * or this one gives way, that client wakes them. */
+	 * or this one gives way, that client wakes them. With --fair, the join that follows wakes
+	 * the first waiter, which may be this client. */
 	enum op op;
 
 	patience_failed(&lock->patience, refusal != REFUSAL_NO_QUORUM, is_hopeless(lock),
@@ -46,7 +47,8 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	lock->wait_until = patience_until(&lock->patience, &lock->policy);
 	is_moving = semaphore_moves_on(s, is_busy, lock->wait_until);
 	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= lock->wait_until && !is_moving);
-	did_rivals_yield = lock->attempt.retry.count > 0 && rivals_split_votes(lock);
+	did_rivals_yield =
+		!lock->policy.is_fair && lock->attempt.retry.count > 0 && rivals_split_votes(lock);
 	op = gives_up || did_rivals_yield ? OP_HAND_OFF : OP_UNDO;
 	lock->refusal = refusal;
 	for (int i = 0; i < lock->policy.nodes && refusal == REFUSAL_NO_QUORUM; i++)

@@ -220,6 +220,29 @@ TEST(rivals_retry_for_two_node_timeouts_and_then_hand_off)
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
 }
 
+/* The reservation of a hand-off would be for the next waiter. */
+TEST(with_fair_a_rival_keeps_its_place_in_the_queue)
+{
+	struct policy p = policy(3, NEVER);
+	struct rig r;
+
+	p.is_fair = true;
+	start_with(&r, &p);
+	r.lock.waiter.state = WAITER_OFF;
+	all_up(&r);
+	fake_reply(&r, 0, VOTE_YES);
+	for (int asked = 0; !lock_is_pausing(&r.lock); asked++) {
+		reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+		reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+		if (!lock_is_pausing(&r.lock))
+			wait_until(&r, r.up.wake_at);
+	}
+	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
+	CHECK(r.fake[1].sends[OP_ACQUIRE] > 1);
+	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
+	CHECK_INT(sends(&r, OP_HAND_OFF), 0);
+}
+
 TEST(rivals_retry_within_two_node_timeouts)
 {
 	struct rig r;

@@ -250,6 +250,21 @@ static void ping(struct visit *v, usec began)
 	}
 }
 
+/* A node also seems slow if this process has stood still: then all nodes are measured anew. */
+static void ping_again(struct visit *v)
+{
+	const int nodes = v->settings->nodes.count;
+	bool is_any_slow = false;
+
+	for (int i = 0; i < nodes; i++)
+		is_any_slow |= diagnosis_is_slow(v->settings, &v->facts[i]);
+	if (!is_any_slow)
+		return;
+	for (int i = 0; i < nodes; i++)
+		v->facts[i].pings = 0;
+	ping(v, clock_now());
+}
+
 /* A user that may run a script on the keys may do everything that scripts do; this script changes
  * nothing. */
 static void question_keys(struct visit *v)
@@ -501,6 +516,7 @@ static void examine(struct visit *v)
 	ask(v);
 	ping(v, began);
 	sample_clocks(v, 1);
+	ping_again(v);
 	find_lists(v);
 	for (int n = 0; n < NEW_CONNECTIONS; n++) {
 		query_reconnect_elsewhere(&v->query);

@@ -15,11 +15,19 @@ static usec key_gone_at(const struct policy *p, usec landed)
 	return landed + p->ttl + p->drift + p->drift / usec_max((p->ttl - p->drift) / p->drift, 1);
 }
 
+/* A second release needs a new connection: with TLS, four times as long as a reply. */
+usec peer_release_time(const struct policy *policy, const struct peer *p)
+{
+	usec slow = usec_min(8 * p->usual, 4 * policy->node_timeout);
+
+	return usec_min(usec_max(RELEASE_TIME, slow), policy->ttl / 2);
+}
+
 /* A node is silent if a release takes longer than this. Half of the time that a release may take is
  * left for a second one: a reply may have been read late, and then the node seems slow. */
 static usec silence(const struct lock *lock, const struct peer *p)
 {
-	usec all = usec_min(RELEASE_TIME, lock->policy.ttl / 2);
+	usec all = peer_release_time(&lock->policy, p);
 	usec bound = usec_min(usec_max(all / 4, 4 * p->usual), all / 2);
 
 	return lock->phase == PHASE_RELEASE ? usec_min(bound, lock->policy.node_timeout)

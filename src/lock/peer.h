@@ -31,7 +31,7 @@
 struct lock;
 struct step;
 
-#define RELEASE_TIME USEC_SEC /* of a release, at most */
+#define RELEASE_TIME USEC_SEC /* of a release, at most, if no node is slow */
 
 enum link {
 	LINK_DOWN,
@@ -135,6 +135,9 @@ void peer_link_event(struct step *s, const struct event *ev);
 
 /* Connects again, to release; a few times at most, then it does nothing. */
 void peer_reopen(struct step *s, int node);
+
+/* Returns how long a release may take: longer for a node that answers slowly. */
+usec peer_release_time(const struct policy *policy, const struct peer *p);
 
 /* The release has no answer for longer than the node usually takes, or the request before it is
  * late: the connection may be dead without saying so, as after a firewall has forgotten it. Drops

@@ -24,9 +24,14 @@ void release_begin(struct step *s)
 	begin_votes(s);
 	lock->tally.began = s->now;
 	lock->tally.enough_at = 0;
-	for (int i = 0; i < lock->policy.nodes; i++)
-		peer_begin_round(&lock->peer[i]);
-	lock->releasing.until = s->now + usec_min(RELEASE_TIME, lock->policy.ttl / 2);
+	lock->releasing.until = s->now;
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *p = &lock->peer[i];
+
+		peer_begin_round(p);
+		lock->releasing.until = usec_max(
+			lock->releasing.until, s->now + peer_release_time(&lock->policy, p));
+	}
 	lock->phase = PHASE_RELEASE;
 	/* Nodes without the key get the hand-off, too: waiters may be queued there. */
 	for (int i = 0;

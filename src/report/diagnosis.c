@@ -348,7 +348,7 @@ static int64_t ample_ttl(usec node_timeout)
 	return usec_max(10, 20 * node_timeout / USEC_SEC);
 }
 
-static bool is_slow(const struct settings *s, const struct node_facts *p)
+bool diagnosis_is_slow(const struct settings *s, const struct node_facts *p)
 {
 	return diagnosis_latency(p).p99 > s->node_timeout / 2;
 }
@@ -362,7 +362,7 @@ static const char *latency_fix(
 
 	dst[0] = '\0';
 	for (int i = 0; i < s->nodes.count; i++)
-		if (is_slow(s, &facts[i]))
+		if (diagnosis_is_slow(s, &facts[i]))
 			enough = usec_max(enough, 4 * diagnosis_latency(&facts[i]).p99);
 	if (enough > 0)
 		text_append(dst, 64, &used, "--node-timeout %" PRId64 "ms", enough / USEC_MSEC);
@@ -378,7 +378,7 @@ static void judge_latency(
 	const struct latency l = diagnosis_latency(&facts[node]);
 	char fix[64], slow[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
 
-	if (!is_slow(s, &facts[node]))
+	if (!diagnosis_is_slow(s, &facts[node]))
 		return;
 	latency_fix(fix, s, facts);
 	duration_format(timeout, s->node_timeout);

@@ -29,6 +29,10 @@ struct latency {
 /* All 0 without pings. */
 struct latency diagnosis_latency(const struct node_facts *p);
 
+/* The node's longest answer takes more than half of the node timeout: an attempt that connects
+ * first has time for two. */
+bool diagnosis_is_slow(const struct settings *s, const struct node_facts *p);
+
 /* The least difference of the node's clock to ours, however long request and reply travelled;
  * negative: the node's clock is behind. */
 usec diagnosis_clock_off(const struct clock_sample *sample);

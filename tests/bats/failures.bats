@@ -171,6 +171,19 @@ as_other() {
 	works $FIX
 }
 
+@test "a node that stands still once, or doctor itself, is not slow: doctor measures again" {
+	touch "$T/slow"
+	listens "$REDLOCK_BUILD/tools/proxy" 0 "$T/1.sock" --turns "$T/turns" --while "$T/slow" --delay 700
+	in_background "$T/out" doctor --nodes "redis://127.0.0.1:$PORT" --node-timeout 1s --ttl 20s
+	# the lock that is tried, and the first measurement
+	is_measured() { [ "$(stat -c %s "$T/turns")" -ge 2 ]; }
+	eventually is_measured
+	rm "$T/slow"
+	wait "$BG" || :
+	not file_has "$T/out" 'node time-out'
+	file_has "$T/out" 'latency'
+}
+
 @test "a server that is stopped" {
 	stop_node 1
 	REDLOCK_NODE_TIMEOUT=700ms fails "did not answer in time"

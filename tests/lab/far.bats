@@ -123,6 +123,16 @@ silent_meanwhile() {
 	thrice silent_meanwhile
 }
 
+@test "far: a round trip of half a node timeout: a release, and a record of --once-per, are no failure" {
+	distances "all 260"
+	export REDLOCK_NODE_TIMEOUT=1s
+	for mode in "" "--once-per 1h"; do
+		run -0 in_lab run -k "job$mode" -w 50s $mode -- true
+		not grep -E 'released|stored' <<< "$output"
+	done
+	no_keys
+}
+
 hand_over() {
 	until_go holder
 	in_lab_background "$T/holder" run -k job -- "${UNTIL_GO[@]}"

@@ -718,12 +718,13 @@ static void check_refusal(const struct client *c)
 		breach("quorum", "c%d finds none, and a majority is up", c->id);
 }
 
-/* A release is short, whichever nodes do not answer: the caller waits for it. The clock may be
- * slow. */
+/* A release is short, whichever nodes do not answer, and longer if one of them has been slow: the
+ * caller waits for it. The clock may be slow. */
 static void check_release_time(const struct client *c, usec since)
 {
 	usec took = world.now - since;
-	usec bound = usec_min(USEC_SEC, c->policy.ttl / 2);
+	usec slow = 4 * c->policy.node_timeout;
+	usec bound = usec_min(usec_max(USEC_SEC, slow), c->policy.ttl / 2);
 
 	if (c->paused_until < since && took > bound + bound / 10)
 		breach("patience", "c%d released for %d ms", c->id, (int)(took / USEC_MSEC));

@@ -306,6 +306,36 @@ TEST(a_release_on_a_dead_connection_is_sent_again_on_a_new_one)
 	}
 }
 
+/* Each reply takes a little more than half of the node timeout; over a new connection, a release
+ * takes three times as long. */
+TEST(a_release_takes_longer_where_the_nodes_are_far_away)
+{
+	const usec rtt = 520 * MS;
+
+	for (int is_dead = 0; is_dead < 2; is_dead++) {
+		struct rig r;
+		struct policy p = policy(3, 0);
+
+		p.node_timeout = USEC_SEC;
+		hold_with(&r, &p);
+		next_round(&r);
+		pass(&r, rtt);
+		votes(&r, "YYY");
+		let_go(&r);
+		if (is_dead) {
+			pass(&r, p.node_timeout);
+			pass(&r, 2 * rtt);
+			all_up(&r);
+		}
+		CHECK_INT(sends(&r, OP_HAND_OFF), is_dead ? 6 : 3);
+		pass(&r, rtt);
+		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+		votes(&r, "YYY");
+		CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+		CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
+	}
+}
+
 TEST(a_node_that_was_silent_is_waited_for)
 {
 	struct rig r;

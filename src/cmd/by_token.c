@@ -230,7 +230,7 @@ static enum ownership judged_ownership(const struct tally *t, enum kept kept)
 {
 	enum ownership ownership = tally_ownership(t);
 
-	if (kept == KEPT_RELEASED && ownership != OWNERSHIP_UNKNOWN)
+	if (kept == KEPT_RELEASED)
 		return OWNERSHIP_OWNED;
 	if (kept == KEPT_LOST && ownership != OWNERSHIP_FOREIGN)
 		return OWNERSHIP_EXPIRED;
@@ -368,17 +368,45 @@ static int refuse_unclear(const struct settings *s, int count, int others, bool 
 	return STATUS_USAGE;
 }
 
+/* Returns -1 after a message if the holder does not end. */
+static int end_background_holder(
+	const struct settings *s, struct wanted *wanted, struct entry *entry)
+{
+	char name[REPORT_MAX];
+	struct follow holder;
+	struct err e;
+	bool has_ended;
+
+	if (follow_open(&holder, entry->holder, false, &e) < 0)
+		return 0; /* it has already ended */
+	/* Check that the pid is still that of the holder. A stopped process needs SIGCONT to see
+	 * SIGTERM. A SIGCONT after SIGTERM could reach the process while it ends, and would cancel
+	 * the stop signals of a tracer, such as the leak check of a build with sanitizers. */
+	wanted->id = entry->id;
+	if (registry_find(wanted, entry) == 1) {
+		follow_signal(&holder, SIGCONT);
+		follow_signal(&holder, SIGTERM);
+	}
+	has_ended = follow_wait(&holder, HOLDER_RELEASE_TIME + 4 * s->node_timeout);
+	if (!has_ended)
+		log_say(LOG_ERRORS,
+			"cannot end the background holder of %s: process %d does not end",
+			report_keys(name, &s->keys), (int)entry->holder);
+	follow_close(&holder);
+	return has_ended ? 0 : -1;
+}
+
 /*
  * Lets the background holder of the lock release it, if there is one on this machine: to the
  * holder, a release by another process would be a loss.
  *
- * Returns -1 if no holder is alive, 0 when the holder has ended, else an exit status. Sets s->token
- * to that of the lock, also for a lock that the holder lost.
+ * Returns -1 with an exit status in *status if the holder does not end, or none can be chosen; else
+ * 0, with its end in *kept; KEPT_NONE: no holder is alive, or it could not release the lock. Sets
+ * s->token to that of the lock, also for a lock that the holder lost.
  */
-static int ask_background_holder(struct settings *s)
+static int ask_background_holder(struct settings *s, enum kept *kept, int *status)
 {
 	static struct entry entry;
-	struct follow holder;
 	/* A token belongs to one lock; a key, to one lock on each set of nodes. */
 	char keys[REQUEST_KEY_MAX + 1];
 	struct wanted wanted = {.key = settings_text(keys, &s->keys),
@@ -386,44 +414,32 @@ static int ask_background_holder(struct settings *s)
 		.slot = s->slot,
 		.id = s->token,
 		.nodes = s->token ? 0 : node_list_hash(&s->nodes)};
-	char name[REPORT_MAX];
-	struct err e;
 	int count = registry_find(&wanted, &entry);
 	bool was_lost = count == 0 && !s->token && registry_find_loss(&wanted, &entry);
 
-	if (count == 0 && s->token)
-		return -1;
+	*kept = KEPT_NONE;
+	if (count == 0 && s->token) {
+		*kept = registry_forget(s->token) ? KEPT_LOST : KEPT_NONE;
+		return 0;
+	}
 	if (count != 1 && !was_lost) {
 		wanted.nodes = 0;
-		return refuse_unclear(s, count, count ? 0 : registry_find(&wanted, &entry),
+		*status = refuse_unclear(s, count, count ? 0 : registry_find(&wanted, &entry),
 			count && entry.limit > 1);
+		return -1;
 	}
 	s->token = entry.id;
 	s->limit = entry.limit;
 	s->slot = entry.slot;
-	if (was_lost)
+	if (!was_lost && end_background_holder(s, &wanted, &entry) < 0) {
+		*status = STATUS_INTERNAL;
 		return -1;
-	if (follow_open(&holder, entry.holder, false, &e) < 0)
-		return STATUS_OK; /* the holder has already ended */
-	/* Check that the pid is still that of the holder. A stopped process needs SIGCONT to see
-	 * SIGTERM. A SIGCONT after SIGTERM could reach the process while it ends, and would cancel
-	 * the stop signals of a tracer, such as the leak check of a build with sanitizers. */
-	wanted.id = entry.id;
-	if (registry_find(&wanted, &entry) == 1) {
-		follow_signal(&holder, SIGCONT);
-		follow_signal(&holder, SIGTERM);
 	}
-	if (!follow_wait(&holder, HOLDER_RELEASE_TIME + 3 * s->node_timeout)) {
-		log_say(LOG_ERRORS,
-			"cannot end the background holder of %s: process %d does not end",
-			report_keys(name, &s->keys), (int)entry.holder);
-		follow_close(&holder);
-		return STATUS_INTERNAL;
-	}
-	follow_close(&holder);
-	return STATUS_OK;
+	*kept = registry_forget(s->token)    ? KEPT_LOST
+		: registry_has(entry.holder) ? KEPT_NONE
+					     : KEPT_RELEASED;
+	return 0;
 }
-
 /*
  * The keys that are lost: all, or, for `check`, which leaves the others, those that the token does
  * not hold alone. *query keeps the replies about all keys.
@@ -493,15 +509,8 @@ int cmd_by_token(struct settings *s)
 		snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, s->token);
 		s->token = id;
 	}
-	if (s->command == COMMAND_RELEASE) {
-		status = ask_background_holder(s);
-		if (status > 0)
-			return status;
-		if (registry_forget(s->token))
-			kept = KEPT_LOST;
-		else if (status == STATUS_OK)
-			kept = KEPT_RELEASED;
-	}
+	if (s->command == COMMAND_RELEASE && ask_background_holder(s, &kept, &status) < 0)
+		return status;
 	if (strlen(s->token) > TOKEN_MAX - 1) {
 		log_say(LOG_ERRORS, "the token is too long: at most %d bytes are allowed",
 			TOKEN_MAX - 1);

@@ -215,7 +215,7 @@ static int run_background_holder(struct hold *h)
 		log_loss(h);
 	if (h->was_lost)
 		registry_lose(h->client.session.token);
-	else
+	else if (lock_is_released(&h->client.session.lock))
 		registry_remove();
 	follow_close(&h->follow);
 	if (h->was_lost)

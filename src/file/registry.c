@@ -251,6 +251,19 @@ bool registry_forget(const char *id)
 	return was_lost;
 }
 
+bool registry_has(pid_t holder)
+{
+	char name[sizeof(own_name)], last[48];
+	int folder = open_registry(false, last);
+	bool has;
+
+	snprintf(name, sizeof(name), "%ld", (long)holder);
+	has = folder >= 0 && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	if (folder >= 0)
+		close(folder);
+	return has;
+}
+
 /* ---- the entry of this process ---- */
 
 /* Returns -1 with errno. The descriptor stays open, because it carries the lock. */

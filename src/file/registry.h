@@ -4,7 +4,8 @@
  * A background holder calls registry_check() before it acquires, registry_add() when it holds the
  * lock, and registry_remove() or registry_lose() at its end. Other subcommands walk with
  * registry_open(), registry_next() and registry_close(), or look for one lock with registry_find()
- * and registry_find_loss(). Locks of one key on other nodes are other locks.
+ * and registry_find_loss(). Locks of one key on other nodes are other locks. A holder that could
+ * not release its lock, or was killed, leaves its entry: registry_has().
  *
  * The files are in the first of $XDG_RUNTIME_DIR/redlock, /run/redlock and /tmp/redlock-UID that is
  * a directory of this user alone. A background holder keeps its file locked (flock) while it lives,
@@ -44,6 +45,9 @@ void registry_remove(void);
 /* As registry_remove(), but the registry remembers that the calling process lost the lock of this
  * id, until registry_forget(), the next registry_add() of the same keys and slot, or for a day. */
 void registry_lose(const char *id);
+
+/* Has that process, which has ended, left its entry? A later walk removes it. */
+bool registry_has(pid_t holder);
 
 struct registry {
 	void *list; /* DIR */

@@ -196,6 +196,20 @@ extended() {
 	free_everywhere job
 }
 
+@test "release of a hold: its background holder has connections, and this process gets none" {
+	for i in 1 2 3; do node $i acl setuser app on '>old' '~*' '&*' +@all > "$T/acl"; done
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=old
+	redlock hold -k job
+	for i in 1 2 3; do node $i acl setuser app resetpass '>new' > "$T/acl"; done
+	says 0 '' '' release -k job
+	free_everywhere job
+	REDLOCK_PASSWORD=new redlock hold -k job
+	for i in 1 2 3; do node $i acl setuser app -@all > "$T/acl"; done
+	# neither process can release it
+	REDLOCK_PASSWORD=new run -69 redlock release -k job
+	held_on job 3
+}
+
 @test "release finds the lock by key, and by key and token" {
 	hold -k job
 	run -0 redlock release -k job

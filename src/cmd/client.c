@@ -247,7 +247,8 @@ SELDOM static void warn_own_slot(struct client *c)
 }
 
 /* Where the environment of a process above this one cannot be read, only the owner text tells. A
- * container of the same host name has the same pids. */
+ * container of the same host name has the same pids. After `acquire` and `hold`, the text has the
+ * pid of their caller, which holds nothing. */
 SELDOM static void warn_of_holder_above(struct client *c)
 {
 	char owner[HOLDER_TEXT_MAX], host[256] = "";
@@ -261,7 +262,7 @@ SELDOM static void warn_of_holder_above(struct client *c)
 	gethostname(host, sizeof(host) - 1);
 	len = strlen(host);
 	if (!at || strncmp(at + 1, host, len) != 0 || sscanf(at + 1 + len, ":%d", &pid) != 1 ||
-		!tree_has(pid, getpid()))
+		!tree_has(pid, getpid()) || !tree_has_our_name(pid))
 		return;
 	c->has_warned_above = true;
 	log_hint(LOG_NORMAL,

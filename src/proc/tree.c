@@ -404,6 +404,14 @@ bool tree_is_stopped(pid_t pid)
 	return read_process(pid, &p) && p.stopped;
 }
 
+bool tree_has_our_name(pid_t pid)
+{
+	struct process theirs, ours;
+
+	return read_process(pid, &theirs) && read_process(getpid(), &ours) &&
+	       strcmp(theirs.name, ours.name) == 0;
+}
+
 bool tree_has(pid_t root, pid_t pid)
 {
 	struct process p = {.parent = pid};

@@ -353,7 +353,7 @@ const char *reason_words(enum reason reason)
 {
 	static const char *const words[] = {
 		[REASON_NONE] = "was not asked",
-		[REASON_UNRESOLVED] = "its name does not resolve",
+		[REASON_UNRESOLVED] = "has a name that does not resolve",
 		[REASON_CONNECT] = "cannot be reached",
 		[REASON_CLOSED] = "closed the connection",
 		[REASON_CONNECT_TIMEOUT] = "did not accept the connection in time",

@@ -188,7 +188,7 @@ together
 	start_node 1
 	run --separate-stderr redlock doctor --json "${PATIENT[@]}"
 	json '[.findings[] | select(.node == "redis://no-such-host.invalid:6379") | [.id, .severity]] == [["unreachable", "error"]]'
-	json '[.findings[] | select(.node == "redis://no-such-host.invalid:6379") | .words | startswith("its name does not resolve: ")] == [true]'
+	json '[.findings[] | select(.node == "redis://no-such-host.invalid:6379") | .words | startswith("has a name that does not resolve: ")] == [true]'
 }
 
 @test "broken: the server is no Redis; or sends without end" {

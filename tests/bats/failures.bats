@@ -136,13 +136,13 @@ as_other() {
 
 @test "a name that does not exist; a DNS server that is silent, or not there" {
 	needs mounts
-	fails "its name does not resolve" --nodes "redis://no-such-host.invalid"
+	fails "has a name that does not resolve" --nodes "redis://no-such-host.invalid"
 	is_like "$FIX" "correct the name 'no-such-host.invalid', or *"
 	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
 	for server in 127.0.0.1 192.0.2.77; do
 		echo "nameserver $server" > "$T/resolv.conf"
 		redlock() { unshare --mount -- sh -c 'mount --bind "$0" /etc/resolv.conf && exec "$@"' "$T/resolv.conf" "$T/redlock" "$@"; }
-		REDLOCK_NODE_TIMEOUT=700ms fails "its name does not resolve" --nodes "redis://redis.example.com"
+		REDLOCK_NODE_TIMEOUT=700ms fails "has a name that does not resolve" --nodes "redis://redis.example.com"
 		is_like "$FIX" "*check 'nameserver' in /etc/resolv.conf, or name the address of 'redis.example.com' instead*"
 	done
 	unset -f redlock
@@ -152,8 +152,8 @@ as_other() {
 
 @test "a name that does not exist does not put the blame on a sound node" {
 	local sound=unix://$T/1.sock
-	fails "its name does not resolve" --nodes "$sound redis://no-such-host.invalid"
-	is_like "$SAID" "*: redis://no-such-host.invalid:6379 its name does not resolve (*)?hint: redis://no-such-host.invalid:6379: correct the name *"
+	fails "has a name that does not resolve" --nodes "$sound redis://no-such-host.invalid"
+	is_like "$SAID" "*: redis://no-such-host.invalid:6379 has a name that does not resolve (*)?hint: redis://no-such-host.invalid:6379: correct the name *"
 	[[ "$SAID" != *"1.sock "@(did|had|cannot)* ]]
 	works --nodes "$sound"
 }

@@ -29,6 +29,15 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 
 # ---- new nodes ----
 
+@test "wait begins the quarantine that runs with the same --ttl begin" {
+	export REDLOCK_NODE_TIMEOUT=100ms REDLOCK_TTL=3s
+	for command in "wait -n -k other" "run -n -k job -- true"; do
+		for i in 1 2 3; do node $i flushall > "$T/flushed"; done
+		run redlock $command
+		for i in 1 2 3; do [[ "$(mark $i)" == *" 3302 "* || "$(mark $i)" == *" 3302" ]]; done
+	done
+}
+
 @test "all nodes restart one after the other, and are admitted: the holder keeps the lock" {
 	in_background "$T/holder" run -v --ttl 9s --node-timeout 1500ms -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.1; done"
 	eventually file_has "$T/holder" '^up'

@@ -495,7 +495,7 @@ loses_it_on() {
 	[ "$output" = "done" ]
 	run redlock run -n -k job --node redis://no-such-host.invalid -- echo never
 	[ "$status" -eq 69 ]
-	[[ "$output" == *"redis://no-such-host.invalid:6379 its name does not resolve ("* ]]
+	[[ "$output" == *"redis://no-such-host.invalid:6379 has a name that does not resolve ("* ]]
 }
 
 @test "all nodes refuse the connection: each is named, the last included" {

@@ -66,7 +66,7 @@ node_in_a_root() {
 	[[ "$output" == *robin@* ]]
 	alone /redlock release -k job --token "$token" --node node.example:6379
 	run -69 --separate-stderr alone /redlock run -n -k job --node redis://other.example -- /never
-	[[ "$stderr" == *"redis://other.example:6379 its name does not resolve"* ]]
+	[[ "$stderr" == *"redis://other.example:6379 has a name that does not resolve"* ]]
 }
 
 @test "a missing library ends the link" {

@@ -1208,6 +1208,16 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	is_like "$output" "*hint: if process *, above this one, is the holder, this wait never ends*REDLOCK_HELD*"
 }
 
+@test "a shell that called acquire or hold is above a run, and holds nothing: no hint" {
+	for command in acquire hold; do
+		redlock $command -k $command --ttl 3s > "$T/token"
+		[ $command = acquire ] || also_end "$(cut -d' ' -f2 "$T/token")"
+		run -75 redlock run -w 1500ms -k $command -- true
+		is_like "$output" "*'$command' is held by *"
+		not grep 'above this one' <<< "$output"
+	done
+}
+
 @test "--reentrant: several levels run under one lock" {
 	patiently
 	me=$REDLOCK_BUILD/redlock

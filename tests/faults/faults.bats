@@ -802,7 +802,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	nodes_in_a_network
 	name_server $LAB 127.0.0.1 'c.example 10.77.2.2'
 	run -69 in_lab run --nodes "$NAMES" -k job -- echo never
-	[[ "$output" == *"no quorum for 'job': 1 of 3 nodes can be used, 2 needed: "?(each of )"redis://a.example:6379"?(, *)" its name does not resolve"* ]]
+	[[ "$output" == *"no quorum for 'job': 1 of 3 nodes can be used, 2 needed: "?(each of )"redis://a.example:6379"?(, *)" has a name that does not resolve"* ]]
 	names 'a.example fail' 'b.example fail' 'c.example 10.77.2.2'
 	in_lab_background "$T/out" run --nodes "$NAMES" -k job -- echo done
 	eventually file_has "$T/out" "waiting: no quorum"
@@ -820,7 +820,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	run in_lab run -n --ttl 600s --node-timeout 2s --nodes redis://a.example -k job -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
-	[[ "$output" == *"redis://a.example:6379 its name does not resolve (the resolver does not answer)"* ]]
+	[[ "$output" == *"redis://a.example:6379 has a name that does not resolve (the resolver does not answer)"* ]]
 	# a wait for the resolver would take longer than the test may
 	for nodes in "$NAMES" "redis://a.example 10.77.1.2 10.77.2.2"; do
 		run in_lab run -n --ttl 600s --node-timeout 100s -k job --nodes "$nodes" -- echo done
@@ -830,7 +830,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	done
 	run in_lab status --node-timeout 2s -v --nodes "$NAMES" job
 	[ "$status" -eq 0 ]
-	[[ "$output" == *"redis://a.example:6379 look: its name does not resolve (the resolver does not answer)"* ]]
+	[[ "$output" == *"redis://a.example:6379 look: has a name that does not resolve (the resolver does not answer)"* ]]
 }
 
 @test "a resolver that is slow with a node that is needed: redlock waits for it, as for a slow connection" {
@@ -858,7 +858,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	run in_lab run -n -k job --nodes "$NAMES" -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
-	is_like "$output" "*redis://a.example:6379*redis://b.example:6379 its name does not resolve (*)*"
+	is_like "$output" "*redis://a.example:6379*redis://b.example:6379 has a name that does not resolve (*)*"
 	held_on job 0
 }
 

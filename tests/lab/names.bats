@@ -54,5 +54,5 @@ slowly() { names 'n1 after 2500 127.0.1.1' 'n2 after 2500 127.0.1.2' 'n3 after 2
 @test "a name server that does not answer: 69, and the hint names the option" {
 	names 'n1 hang' 'n2 hang' 'n3 hang'
 	run -69 in_lab run -n -k job -- echo never
-	is_like "$output" "*each of redis://n1:6379, redis://n2:6379*its name does not resolve (the resolver does not answer)*hint: *--node-timeout*"
+	is_like "$output" "*each of redis://n1:6379, redis://n2:6379*has a name that does not resolve (the resolver does not answer)*hint: *--node-timeout*"
 }

@@ -66,7 +66,7 @@ let_go() {
 	[ -e "$T/ran" ]
 }
 
-@test "locked: a job that is cancelled ends its commands, and the lock is free" {
+@test "locked: a job that is cancelled ends its commands by its signal, and the lock is free" {
 	for signal in TERM INT HUP; do
 		rm -f "$T/ran"
 		# (a shell starts background processes without SIGINT)
@@ -76,11 +76,35 @@ let_go() {
 		kill -$signal $job
 		status=0
 		wait $job || status=$?
-		[ "$status" -eq 143 ]
+		[ "$status" -eq $((128 + $(kill -l $signal))) ]
 		eventually held_on deploy 0
 	done
 	run -0 locked LOCK_RUN='cat' < <(echo "input")
 	[ "$output" = input ]
+}
+
+@test "locked: the commands ignore no signal that the job does not ignore" {
+	run -0 env --default-signal=INT,QUIT LOCK_KEY=deploy LOCK_RUN='grep SigIgn /proc/self/status' "$PACKAGING/ci/locked"
+	is_like "$output" "$(env --default-signal=INT,QUIT grep SigIgn /proc/self/status)"
+}
+
+@test "locked: a status of the commands is never taken for a problem with the lock" {
+	for own in 69 75 79; do
+		run -$own --separate-stderr locked GITHUB_ACTIONS=true LOCK_RUN="exit $own"
+		[ "$output$stderr" = "" ]
+	done
+}
+
+@test "locked: a lost lock is an error in the log" {
+	run -79 locked GITHUB_ACTIONS=true LOCK_RUN='redlock release'
+	[[ "$output" == *"::error title=redlock::the lock 'deploy' was lost"* ]]
+}
+
+@test "locked: --on-event of the environment runs, too" {
+	held_by_another
+	run -75 locked LOCK_WAIT=0 REDLOCK_ON_EVENT='echo "$REDLOCK_EVENT ($REDLOCK_STATUS)" >&2' LOCK_RUN='echo never'
+	[[ "$output" == *"locked: 'deploy' is held by another job"*"busy (75)"* ]]
+	let_go
 }
 
 @test "locked: commands that ignore the signal of a cancelled job get SIGKILL, and the lock is free" {
@@ -153,7 +177,7 @@ action_step() { sed -n 's/^      run: //p' "$PACKAGING/github-action/action.yml"
 
 @test "the GitHub action: a cancelled step gets SIGINT in its first process only, and the commands get it" {
 	action_step > "$T/step"
-	env --default-signal=INT GITHUB_ACTION_PATH="$PACKAGING/github-action" LOCK_KEY=deploy LOCK_RUN="trap 'echo cleaned > $T/cleaned; exit 1' TERM
+	env --default-signal=INT GITHUB_ACTION_PATH="$PACKAGING/github-action" LOCK_KEY=deploy LOCK_RUN="trap 'echo cleaned > $T/cleaned; exit 1' INT
 		touch $T/ran; while :; do sleep 0.05; done" sh -e "$T/step" 3>&- 2> "$T/err" &
 	BG=$!
 	also_end "$BG"

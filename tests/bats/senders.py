@@ -1,7 +1,7 @@
 # usage: senders.py FOLDER TRIALS WAY
 # Starts redlock with tests/tools/heard as its command, TRIALS times, sends signals in that WAY, and prints how often the
 # command has heard exactly what it should. Files are in FOLDER; REDLOCK_BUILD names the programs.
-import collections, ctypes, os, pty, select, signal, subprocess, sys, threading, time
+import collections, ctypes, os, pty, select, shlex, signal, subprocess, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 
 folder, trials, way = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -62,8 +62,11 @@ class Trial:
     def __init__(self, number):
         self.base = f"{folder}/{way}.{number}"
         options, before, quiet = COMMANDS.get(way, ([], [], "300"))
-        self.words = [build + "/redlock", "run", "-k", f"{way}{number}", *options, "--", *before,
-                      build + "/tools/heard", self.base + ".pid", quiet]
+        hears = [*before, build + "/tools/heard", self.base + ".pid", quiet]
+        self.words = [build + "/redlock", "run", "-k", f"{way}{number}", *options, "--", *hears]
+        if way.startswith("locked"):
+            self.words = ["env", f"LOCK_KEY={way}{number}", f"LOCK_RUN=exec {shlex.join(hears)}", f"LOCK_BINARY={build}/redlock",
+                          os.path.dirname(__file__) + "/../../packaging/ci/locked"]
         self.line = " ".join(self.words) + f" > {self.base}.heard"
 
     # Returns main's pid, when the command runs and the probe exists.
@@ -209,6 +212,13 @@ WAYS = {
     "under-trap-in-session": (("15x1",), lambda t: t.by_program(lambda first, main: os.killpg(first, TERM))),
     "probe-stopped": (("15x1",), lambda t: t.by_program(lambda first, main: (
         each(probe_of(main), signal.SIGSTOP), os.killpg(first, TERM)))),
+    "locked-group": (("15x1",), lambda t: t.by_program(lambda first, main: os.killpg(first, TERM))),
+    "locked-group-int": (("2x1",), lambda t: t.by_program(lambda first, main: os.killpg(first, INT))),
+    "locked-group-hup": (("1x1",), lambda t: t.by_program(lambda first, main: os.killpg(first, HUP))),
+    "locked-each": (("15x1",), lambda t: t.by_program(lambda first, main: each(sorted(family(first)), TERM))),
+    "locked-alone": (("15x1",), lambda t: t.by_program(lambda first, main: os.kill(first, TERM))),
+    "locked-alone-int": (("2x1",), lambda t: t.by_program(lambda first, main: os.kill(first, INT))),
+    "locked-alone-hup": (("1x1",), lambda t: t.by_program(lambda first, main: os.kill(first, HUP))),
     "children": (("15x1",), lambda t: t.by_program(lambda first, main: each([main, *children(main)], TERM))),
     "probe-late": (("15x1",), lambda t: t.by_program(lambda first, main: late(first, probe_of(main)[0]))),
     "timeout": (("15x1",), lambda t: t.by_program(lambda first, main: os.kill(first, ALRM), "timeout", "60")),

@@ -52,6 +52,10 @@ has_probe() { pgrep -P "$1" -x rl-probe > "$T/parent" && pgrep -P "$(cat "$T/par
 	heard_once each each-backwards
 }
 
+@test "the script of the CI jobs: its commands get a signal to the group, to each process or to the script once" {
+	heard_once locked-group locked-group-int locked-group-hup locked-each locked-alone locked-alone-int locked-alone-hup
+}
+
 @test "timeout(1): the command gets one signal" {
 	heard_once timeout timeout-foreground
 }

@@ -44,7 +44,7 @@
 		"same number; acquire the lock again, with --fence, for a new one.") \
 	X(STATUS_CONFIG, 78, \
 		"configuration error: a wrong setting, such as a node's URL, or a file that " \
-		"cannot be opened", \
+		"cannot be opened; gate: the store cannot be opened or written", \
 		"Usual causes: a wrong URL of a node, an unknown name or a wrong owner or " \
 		"mode of the configuration file, or two names of one server. The message " \
 		"names the setting or the line. 'redlock config' shows all settings and their " \

@@ -50,14 +50,14 @@ struct gate {
 	struct supervision watch;
 };
 
-/* A symbolic link, a pipe or a folder is a wrong setting; other errors are those of this
- * machine. */
+/* A store that cannot be used is a wrong setting, unless this process lacks memory or descriptors.
+ */
 static int fail(const struct gate *g, const char *what, int error)
 {
-	bool is_wrong = error == ELOOP || error == EINVAL || error == EISDIR;
+	bool is_shortage = error == ENOMEM || error == EMFILE || error == ENFILE;
 
 	log_say(LOG_ERRORS, "cannot %s --store '%s': %s", what, g->store, file_reason(error));
-	return is_wrong ? STATUS_CONFIG : STATUS_INTERNAL;
+	return is_shortage ? STATUS_INTERNAL : STATUS_CONFIG;
 }
 
 static int refuse_busy(const struct gate *g)

@@ -246,11 +246,11 @@ waits_for_store() { grep -qE -- "-> FLOCK +ADVISORY +WRITE $1 [^ ]*:$(stat -c %i
 @test "gate: a file that is at its limit: a message, the old number and no draft; the command gets the kernel's signal" {
 	mkdir "$T/folder"
 	limited() { (ulimit -f 0 && exec timeout 60 "$REDLOCK_BUILD/redlock" "$@" 2>&1); }
-	run -125 limited gate --store "$T/folder/store" --fence 1 -- touch "$T/never"
+	run -78 limited gate --store "$T/folder/store" --fence 1 -- touch "$T/never"
 	[ "$output" = "redlock: cannot write --store '$T/folder/store': File too large" ]
 	[ "$(ls -A "$T/folder")" = "" ]
 	run -0 redlock gate --store "$T/folder/store" --fence 1 -- true
-	run -125 limited gate --store "$T/folder/store" --fence 2 -- touch "$T/never"
+	run -78 limited gate --store "$T/folder/store" --fence 2 -- touch "$T/never"
 	[ "$(ls -A "$T/folder") $(cat "$T/folder/store")" = "store 1" ]
 	[ ! -e "$T/never" ]
 	# stdout is a file of the caller

@@ -39,11 +39,14 @@
  * without a deadline gets the longest one of `run`. */
 #define GRACE (10 * USEC_SEC)
 
+#define WAITING_AFTER USEC_SEC
+
 struct gate {
 	const struct settings *settings;
 	char store[300]; /* for messages */
 	char name[303]; /* in quotes */
 	struct file_place place;
+	usec began;
 	usec until; /* when --wait ends */
 	int lock; /* descriptor of the locked store; closed at exec */
 	struct signals signals;
@@ -64,6 +67,56 @@ static int refuse_busy(const struct gate *g)
 {
 	log_say(LOG_NORMAL, "'%s' is busy: another command of this gate is still running",
 		g->store);
+	return (int)g->settings->conflict_exit_code;
+}
+
+/* *store is all 0 if the store is gone at this moment. */
+static void look_at(const struct gate *g, struct stat *store)
+{
+	if (fstatat(g->place.dir, g->place.name, store, AT_SYMLINK_NOFOLLOW) < 0)
+		*store = (struct stat){0};
+}
+
+SELDOM static void say_waiting(const struct gate *g)
+{
+	char name[TREE_NAME_MAX], shown[4 * TREE_NAME_MAX];
+	struct stat store;
+	pid_t locker;
+
+	look_at(g, &store);
+	locker = tree_locker(&store, name);
+	if (locker)
+		log_say(LOG_NORMAL, "waiting: %s is locked by process %d (%s)", g->name,
+			(int)locker, utf8_escape(shown, sizeof(shown), name, strlen(name)));
+	else
+		log_say(LOG_NORMAL,
+			"waiting: %s is busy: another command of this gate is still running",
+			g->name);
+}
+
+/* Waiting for a store that a process above this one has locked would never end. Returns 0, or an
+ * errno: EDEADLK for such a store, ETIMEDOUT for one that stayed busy. */
+static int lock_store(struct gate *g)
+{
+	const struct file_place *at = &g->place;
+	int error = file_lock(at, at->name, 0, 0, &g->lock);
+	struct stat store;
+
+	if (error != ETIMEDOUT)
+		return error;
+	look_at(g, &store);
+	if (tree_locks(&store))
+		return EDEADLK;
+	error = file_lock(at, at->name, 0, usec_min(g->until, g->began + WAITING_AFTER), &g->lock);
+	if (error != ETIMEDOUT || g->until <= g->began + WAITING_AFTER)
+		return error;
+	say_waiting(g);
+	return file_lock(at, at->name, 0, g->until, &g->lock);
+}
+
+static int refuse_nested(const struct gate *g)
+{
+	log_say(LOG_NORMAL, "%s is locked by a process that this one is part of", g->name);
 	return (int)g->settings->conflict_exit_code;
 }
 
@@ -108,9 +161,11 @@ static int pass(struct gate *g)
 	long newest = 0;
 
 	do {
-		error = file_lock(&g->place, g->place.name, 0, g->until, &g->lock);
+		error = lock_store(g);
 		if (error == ETIMEDOUT)
 			return refuse_busy(g);
+		if (error == EDEADLK)
+			return refuse_nested(g);
 		if (error && error != ENOENT)
 			return fail(g, "lock", error);
 		if (!error)
@@ -220,7 +275,7 @@ static int supervise(struct gate *g)
 
 int cmd_gate(struct settings *s)
 {
-	struct gate g = {.settings = s, .until = usec_add(clock_now(), s->wait)};
+	struct gate g = {.settings = s, .began = clock_now()};
 	struct err e;
 	int error, status;
 
@@ -229,6 +284,7 @@ int cmd_gate(struct settings *s)
 		log_hint(LOG_ERRORS, "redlock gate --fence N --store FILE -- COMMAND");
 		return STATUS_USAGE;
 	}
+	g.until = usec_add(g.began, s->wait);
 	utf8_escape(g.store, sizeof(g.store), s->store, strlen(s->store));
 	snprintf(g.name, sizeof(g.name), "'%s'", g.store);
 	error = file_open_place(&g.place, s->store);

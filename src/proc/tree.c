@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 struct process {
@@ -440,4 +441,65 @@ void tree_read_above(
 				take(context, at + name_len + 1);
 		free(text);
 	} while (read_process(p.parent, &p) && p.parent > 0);
+}
+
+/* Is the file locked with this descriptor of the process? */
+static bool locks_with(pid_t pid, const char *fd, const struct stat *file)
+{
+	char path[64], text[1024];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", (int)pid, fd);
+	if (stat(path, &st) < 0 || st.st_ino != file->st_ino || st.st_dev != file->st_dev)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.16s", (int)pid, fd);
+	return read_text(path, text, sizeof(text)) && strstr(text, "FLOCK");
+}
+
+static bool process_locks(pid_t pid, const struct stat *file)
+{
+	char path[32];
+	const struct dirent *entry;
+	bool found = false;
+	DIR *fds;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	fds = opendir(path);
+	while (fds && !found && (entry = readdir(fds)))
+		found = isdigit((unsigned char)entry->d_name[0]) &&
+			locks_with(pid, entry->d_name, file);
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+bool tree_locks(const struct stat *file)
+{
+	struct process p = {.parent = getpid()};
+
+	do
+		if (process_locks(p.parent, file))
+			return true;
+	while (read_process(p.parent, &p) && p.parent > 0);
+	return false;
+}
+
+pid_t tree_locker(const struct stat *file, char name[TREE_NAME_MAX])
+{
+	FILE *locks = fopen("/proc/locks", "re");
+	char line[128], wanted[64];
+	struct process p;
+	int pid, at, found = 0;
+
+	snprintf(wanted, sizeof(wanted), "%02x:%02x:%llu ", major(file->st_dev),
+		minor(file->st_dev), (unsigned long long)file->st_ino);
+	while (locks && !found && fgets(line, sizeof(line), locks))
+		if (sscanf(line, "%*d: FLOCK %*s %*s %d %n", &pid, &at) == 1 &&
+			strncmp(line + at, wanted, strlen(wanted)) == 0 && read_process(pid, &p))
+			found = pid;
+	if (locks)
+		fclose(locks);
+	if (found)
+		memcpy(name, p.name, TREE_NAME_MAX);
+	return found;
 }

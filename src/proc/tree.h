@@ -10,6 +10,7 @@
 #define PROC_TREE_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define TREE_NAME_MAX 16
@@ -84,5 +85,13 @@ bool tree_has(pid_t root, pid_t pid);
  */
 void tree_read_above(
 	const char *variable, void (*take)(void *context, const char *value), void *context);
+
+/* Has this process, or one above it, a descriptor with which the file is locked (flock)? As far as
+ * this user may see their descriptors. */
+bool tree_locks(const struct stat *file);
+
+/* Returns the process that has locked the file (flock), with its name, or 0 if it is not known: it
+ * has ended and left the descriptor to others, or the file system shows other numbers of files. */
+pid_t tree_locker(const struct stat *file, char name[TREE_NAME_MAX]);
 
 #endif

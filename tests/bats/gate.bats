@@ -241,6 +241,54 @@ waits_for_store() { grep -qE -- "-> FLOCK +ADVISORY +WRITE $1 [^ ]*:$(stat -c %i
 	[[ "$output" == *"Too many open files"* ]]
 }
 
+# ---- the wait ----
+
+@test "gate: after a second of waiting, one line names the process that has the store locked; none with -q" {
+	in_background "$T/out" gate --store "$T/store" --fence 1 -- sh -c 'touch "$0/up"; until [ -e "$0/go" ]; do sleep 0.1; done' "$T"
+	first=$BG
+	eventually test -e "$T/up"
+	in_background "$T/quiet" gate -q --store "$T/store" --fence 2 -- true
+	quiet=$BG
+	in_background "$T/waiting" gate -w 1m --store "$T/store" --fence 2 -- true
+	eventually file_has "$T/waiting" "redlock: waiting: '$T/store' is "
+	[[ "$(cat "$T/waiting")" == *"is locked by process $first (redlock)" || "$(cat "$T/waiting")" == *"is busy: another command of this gate is still running" ]]
+	eventually waits_for_store "$quiet"
+	touch "$T/go"
+	ended_with 0
+	wait "$quiet" "$first"
+	[ "$(wc -l < "$T/waiting")" -eq 1 ]
+	[ ! -s "$T/quiet" ]
+	# a wait that ends before says only that
+	rm "$T/go"
+	in_background "$T/out" gate --store "$T/store" --fence 2 -- sh -c 'touch "$0/again"; until [ -e "$0/go" ]; do sleep 0.1; done' "$T"
+	eventually test -e "$T/again"
+	run -75 gate -w 100ms --fence 2 -- touch "$T/never"
+	[ "$output" = "redlock: '$T/store' is busy: another command of this gate is still running" ]
+	touch "$T/go"
+	ended_with 0
+}
+
+@test "gate: within a gate of the same store it is refused at once, also where the descriptor is closed" {
+	export REDLOCK_BUILD T
+	printf '#!/bin/bash\nfor fd in {3..99}; do eval "exec $fd>&-"; done\n"$@"\n' > "$T/closes"
+	chmod +x "$T/closes"
+	for way in "" "$T/closes" "$T/closes env -i"; do
+		run -75 gate --fence 1 -- $way timeout 30 "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 2 -- touch "$T/never"
+		[ "$output" = "redlock: '$T/store' is locked by a process that this one is part of" ]
+	done
+	run -9 gate --fence 1 -- timeout 30 "$REDLOCK_BUILD/redlock" gate -E 9 --store "$T/store" --fence 1 -- touch "$T/never"
+	# a process that the command left
+	run -0 gate --fence 1 -- sh -c '(until [ -e "$T/go" ]; do sleep 0.1; done
+		timeout 30 "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 2 -- touch "$T/never"; echo $? > "$T/status") > "$T/left" 2>&1 &'
+	touch "$T/go"
+	eventually test -s "$T/status"
+	[ "$(cat "$T/status")" = 75 ]
+	# another store, and the same one when it is free
+	run -0 gate --fence 1 -- "$REDLOCK_BUILD/redlock" gate --store "$T/other" --fence 1 -- true
+	[ "$(cat "$T/store")" = 1 ]
+	[ ! -e "$T/never" ]
+}
+
 # ---- the store ----
 
 @test "gate: a file that is at its limit: a message, the old number and no draft; the command gets the kernel's signal" {

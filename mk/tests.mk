@@ -73,7 +73,7 @@ $(B)/tools/crowd: tests/tools/crowd.c $(filter-out $(B)/cmd/%,$(OBJECTS))
 
 # The hasty program, for tests that would wait long for a constant of redlock: these files have some (UNLESS_HASTY in
 # base/clock.h). All its other objects are the program's.
-HASTY = cmd/client lock/pace proc/hook
+HASTY = cmd/client file/file lock/pace proc/hook
 HASTY_OBJECTS = $(HASTY:%=$(B)/hasty/%.o)
 $(B)/hasty/redlock: $(HASTY_OBJECTS) $(filter-out $(HASTY:%=$(B)/%.o),$(B)/main.o $(OBJECTS))
 	@echo "  LINK    $@"

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <sys/select.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -117,4 +117,20 @@ int alarm_wait(struct pollfd *fds, size_t count, usec most)
 	for (size_t i = 0; i < count; i++)
 		fds[i].revents = 0;
 	return -1;
+}
+
+bool alarm_is_signalled(void)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	struct sigaction action;
+	sigset_t pending;
+
+	if (sigpending(&pending) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		/* The kernel queues a blocked signal even if it is ignored (nohup). */
+		if (sigismember(&pending, numbers[i]) &&
+			sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			return true;
+	return false;
 }

@@ -12,6 +12,7 @@
 #include "base/err.h"
 
 #include <poll.h>
+#include <stdbool.h>
 
 /* Returns the descriptor, or -1 with *e. */
 int alarm_open(struct err *e);
@@ -34,5 +35,9 @@ int alarm_wait(struct pollfd *fds, size_t count, usec most);
 
 /* The same, but fails with errno like poll(2): for what also happens if alarm_open() has failed. */
 int alarm_poll(struct pollfd *fds, size_t count, usec most);
+
+/* A signal that would end the program is blocked, and waits to be read: for a wait in which no
+ * other code looks at signals. */
+bool alarm_is_signalled(void);
 
 #endif

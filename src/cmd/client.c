@@ -94,6 +94,7 @@ int client_open(
 {
 	const struct policy policy = settings_policy(s);
 	char owner[OWNER_MAX] = "";
+	struct caught caught;
 	size_t used = 0;
 
 	c->settings = s;
@@ -121,6 +122,9 @@ int client_open(
 	/* OpenSSL is loaded while the connections open. No node has a request yet. */
 	if (setup_tls(s, e) == 0)
 		return 0;
+	/* A signal ends the wait for a pipe. */
+	if (signals_next(&c->signals, &caught) && caught.is_fatal)
+		client_die(c, caught.number);
 	options_blame(s, setup_file(), e);
 	return -1;
 }

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "cmd/print.h"
-#include "file/file.h"
+#include "lock/patience.h"
 #include "net/query.h"
 #include "net/tls.h"
 #include "report/report.h"
@@ -50,6 +50,25 @@ static const char *make_absolute(char storage[PATH_MAX], const char *name)
 		return NULL;
 	text_append(storage, PATH_MAX, &used, "/%s", name);
 	return storage;
+}
+
+/* ---- pipes ---- */
+
+/* A pipe without a writer is reported after this time, which any wait has. */
+#define WRITER_SLOW (2 * USEC_SEC)
+
+/* Returns how long the lock may be waited for, with or without a majority; NEVER: as long as it
+ * takes. */
+static usec patience(const struct settings *s)
+{
+	usec least = usec_min(s->wait, s->node_wait);
+
+	return least == 0 ? WRITER_SLOW : least;
+}
+
+struct file_wait setup_pipe_wait(const struct settings *s)
+{
+	return (struct file_wait){.until = clock_now() + usec_min(patience(s), HOPELESS_TIME)};
 }
 
 /* ---- the configuration ---- */
@@ -95,7 +114,8 @@ static int try_file(struct settings *s, bool must_be, struct err *e)
 	struct stat st;
 	/* The shell replaces <(...) with the path of a pipe. */
 	enum file_kind kind = must_be ? FILE_OR_PIPE : FILE_REGULAR;
-	int error = file_read(path, kind, text, sizeof(text), &len, &st);
+	const struct file_wait wait = setup_pipe_wait(s);
+	int error = file_read(path, kind, &wait, text, sizeof(text), &len, &st);
 	char shown[200];
 
 	/* Skip a default place that does not exist, or is in a folder that this user may not enter.
@@ -167,11 +187,12 @@ static int read_config(struct settings *s, struct err *e)
 int setup_tls(const struct settings *s, struct err *e)
 {
 	const struct node *node = node_list_find_tls(&s->nodes);
+	const struct file_wait wait = setup_pipe_wait(s);
 	char shown[200];
 
 	if (!node || s->list || s->command == COMMAND_CONFIG) /* no node is asked */
 		return 0;
-	if (tls_prepare(&s->tls, node, e) < 0)
+	if (tls_prepare(&s->tls, node, &wait, e) < 0)
 		return -1;
 	if (s->tls.insecure)
 		log_say(LOG_ERRORS,
@@ -191,9 +212,6 @@ const struct config_file *setup_file(void)
 
 /* ---- the password ---- */
 
-/* A named pipe without a writer is reported after this time, which any wait has. */
-#define WRITER_SLOW (2 * USEC_SEC)
-
 static void say_slow(const char *file)
 {
 	char shown[200];
@@ -202,36 +220,24 @@ static void say_slow(const char *file)
 		utf8_escape(shown, sizeof(shown), file, strlen(file)));
 }
 
-static void say_nothing(const char *file)
-{
-	(void)file;
-}
-
-/* Returns how long the lock may be waited for, with or without a majority. */
-static usec patience(const struct settings *s)
-{
-	usec least = usec_min(s->wait, s->node_wait);
-
-	return least == 0 ? WRITER_SLOW : least;
-}
-
 static int read_password(struct settings *s, struct err *e)
 {
 	const char *name = s->password_file;
-	const usec now = clock_now();
-	const struct file_wait wait = {
-		.slow = now + WRITER_SLOW,
-		.until = usec_add(now, patience(s)),
-		.is_slow = s->quiet ? say_nothing : say_slow,
-	};
+	struct file_wait wait = setup_pipe_wait(s);
 	char shown[200];
 	struct stat st;
-	int error = file_read_line(name, FILE_ANY, &wait, password, sizeof(password), &st);
+	int error;
 
+	/* The writer may start later, like a node. */
+	if (patience(s) != NEVER)
+		wait.until = usec_add(clock_now(), patience(s));
+	wait.slow = clock_now() + WRITER_SLOW;
+	wait.is_slow = s->quiet ? NULL : say_slow;
+	error = file_read_line(name, FILE_ANY, &wait, password, sizeof(password), &st);
 	utf8_escape(shown, sizeof(shown), name, strlen(name));
-	if (error == ETIMEDOUT) {
-		err_set(e, ERR_NO_SERVER,
-			"cannot read --password-file '%s': nothing writes to this pipe", shown);
+	if (error == ENODATA || error == ETIME) {
+		err_set(e, ERR_NO_SERVER, "cannot read --password-file '%s': %s", shown,
+			file_reason(error));
 		return err_hint(e, "name a file, or let a program write the password to it");
 	}
 	if (error == EFBIG)

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "cli/config_file.h"
 #include "cli/settings.h"
+#include "file/file.h"
 #include "lock/tally.h"
 
 /*
@@ -23,6 +24,9 @@ int setup(struct settings *s, struct err *e);
 /* Warns of each REDLOCK_ variable without effect, and of each of these files that has a password
  * and that other users can read. */
 void setup_warn(const struct settings *s);
+
+/* Returns how long a file that is a pipe is waited for. */
+struct file_wait setup_pipe_wait(const struct settings *s);
 
 /* Loads OpenSSL and the certificates, if a node needs TLS. Returns -1 with *e (ERR_TLS). */
 int setup_tls(const struct settings *s, struct err *e);

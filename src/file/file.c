@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #define LOCK_TIMEOUT (10 * USEC_SEC)
@@ -28,7 +27,11 @@
 /* Some editors begin UTF-8 files with it. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-#define PIPEFS_MAGIC 0x50495045 /* linux/magic.h: pipes without a name */
+/* How long a pipe with a writer is read. The writer may be a program that asks a person. */
+#define WRITER_TIME UNLESS_HASTY(60 * USEC_SEC)
+
+/* Signals can be blocked while a pipe is waited for. */
+#define SIGNALS_APART (50 * USEC_MSEC)
 
 /* Flags against waiting for a pipe or a lease, and against getting a controlling terminal. */
 #define CAREFULLY (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -42,6 +45,12 @@ const char *file_reason(int error)
 		return "it has several names (hard links)";
 	case EINVAL:
 		return "it is not a regular file";
+	case EILSEQ:
+		return "it has a byte of zero";
+	case ENODATA:
+		return "nothing writes to this pipe";
+	case ETIME:
+		return "its writer does not close this pipe";
 	case ETIMEDOUT:
 		return "another process has it locked";
 	default:
@@ -438,65 +447,63 @@ static bool is_of_kind(enum file_kind kind, const struct stat *st)
 	return kind == FILE_ANY || S_ISFIFO(st->st_mode);
 }
 
-static bool has_name(int fd)
+/* Polls before each read, for an open pipe may have no writer yet, and a read would find its end.
+ */
+static int read_pipe(
+	int fd, const char *path, const struct file_wait *wait, char *dst, size_t size, size_t *len)
 {
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 && fs.f_type != PIPEFS_MAGIC;
-}
-
-/* Returns an errno, or 0 if there is something to read, or a writer has left. */
-static int wait_for_writer(int fd, const char *path, const struct file_wait *wait)
-{
+	const usec end = usec_max(clock_now() + WRITER_TIME, wait->until);
 	struct pollfd pipe = {.fd = fd, .events = POLLIN};
-	bool is_slow = false;
+	bool is_slow = !wait->is_slow;
+	ssize_t n = -1;
 
-	for (;;) {
-		usec now = clock_now(), next = is_slow ? wait->until : wait->slow;
+	for (*len = 0; *len < size && n != 0; *len += (size_t)usec_max(n, 0)) {
+		bool is_ready = alarm_wait(&pipe, 1, SIGNALS_APART) > 0;
+		usec now = clock_now();
 
-		if (now >= wait->until)
-			return ETIMEDOUT;
-		if (!is_slow && now >= wait->slow) {
-			is_slow = true;
-			wait->is_slow(path);
+		if (alarm_is_signalled())
+			return EINTR;
+		n = read(fd, dst + *len, size - *len);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return errno;
+		if (n != 0 && now >= end)
+			return ETIME;
+		if (n != 0 || is_ready)
 			continue;
-		}
-		next = usec_min(next, wait->until);
-		if (alarm_wait(&pipe, 1, usec_min(next - now, USEC_SEC)) > 0)
-			return 0;
+		if (now >= wait->until)
+			return ENODATA;
+		if (now >= wait->slow && !is_slow)
+			wait->is_slow(path);
+		is_slow |= now >= wait->slow;
+		n = -1;
 	}
+	return 0;
 }
 
-/* An open without O_NONBLOCK would wait for the writer of a pipe. Returns an errno, or 0. */
+/* Returns an errno, or 0. */
 static int read_file(const char *path, enum file_kind kind, const struct file_wait *wait, char *dst,
 	size_t size, size_t *len, struct stat *st)
 {
-	bool is_careful = kind == FILE_REGULAR || wait;
 	int fd, error;
 
 	do
-		fd = open(path, O_RDONLY | (is_careful ? CAREFULLY : O_CLOEXEC | O_NOCTTY));
+		fd = open(path, O_RDONLY | CAREFULLY);
 	while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		return errno;
 	error = check_regular(fd, st);
-	if (error == EINVAL && kind != FILE_REGULAR && is_of_kind(kind, st)) {
-		error = wait && S_ISFIFO(st->st_mode) && has_name(fd)
-				? wait_for_writer(fd, path, wait)
-				: 0;
-		if (!error && wait && fcntl(fd, F_SETFL, 0) < 0)
-			error = errno;
-	}
 	if (!error)
 		error = read_some(fd, dst, size, len);
+	else if (error == EINVAL && kind != FILE_REGULAR && is_of_kind(kind, st))
+		error = read_pipe(fd, path, wait, dst, size, len);
 	close(fd);
 	return error;
 }
 
-int file_read(
-	const char *path, enum file_kind kind, char *dst, size_t size, size_t *len, struct stat *st)
+int file_read(const char *path, enum file_kind kind, const struct file_wait *wait, char *dst,
+	size_t size, size_t *len, struct stat *st)
 {
-	int error = read_file(path, kind, NULL, dst, size, len, st);
+	int error = read_file(path, kind, wait, dst, size, len, st);
 
 	if (error || *len == size)
 		return error ? error : EFBIG;
@@ -504,14 +511,11 @@ int file_read(
 	return 0;
 }
 
-int file_read_line(const char *path, enum file_kind kind, const struct file_wait *wait, char *dst,
-	size_t size, struct stat *st)
+/* Of the text in `dst`. Returns an errno, or 0. */
+static int keep_line(char *dst, size_t size, size_t len)
 {
-	size_t len = 0, line = 0;
-	int error = read_file(path, kind, wait, dst, size, &len, st);
+	size_t line = 0;
 
-	if (error)
-		return error;
 	while (line < len && !strchr("\r\n", dst[line])) /* or at a NUL */
 		line++;
 	if (line == size)
@@ -522,4 +526,21 @@ int file_read_line(const char *path, enum file_kind kind, const struct file_wait
 	if (strncmp(dst, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
 		memmove(dst, dst + strlen(BYTE_ORDER_MARK), line + 1 - strlen(BYTE_ORDER_MARK));
 	return 0;
+}
+
+int file_read_line(const char *path, enum file_kind kind, const struct file_wait *wait, char *dst,
+	size_t size, struct stat *st)
+{
+	size_t len = 0;
+	int error = read_file(path, kind, wait, dst, size, &len, st);
+
+	return error ? error : keep_line(dst, size, len);
+}
+
+int file_read_line_of(int fd, char *dst, size_t size)
+{
+	size_t len = 0;
+	int error = read_some(fd, dst, size, &len);
+
+	return error ? error : keep_line(dst, size, len);
 }

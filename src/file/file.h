@@ -93,24 +93,28 @@ enum file_kind {
 	FILE_ANY,
 };
 
-/*
- * Reads a whole file, NUL-terminated; *st is the fstat(2) of the file that was read. Returns 0, or
- * an errno: EFBIG if the file does not fit, EINVAL if it is of another kind.
- */
-int file_read(const char *path, enum file_kind kind, char *dst, size_t size, size_t *len,
-	struct stat *st);
-
-/* How long to wait until a program writes to a named pipe; a shell's <(...) has no name, and its
- * writer is waited for as long as it takes. */
+/* How long to wait for a program that writes to a pipe; the writer itself may take a minute. */
 struct file_wait {
-	usec slow; /* when is_slow() is called */
-	usec until; /* then ETIMEDOUT */
-	void (*is_slow)(const char *path);
+	usec until; /* without a writer; then ENODATA */
+	usec slow; /* when is_slow() is called, without a writer */
+	void (*is_slow)(const char *path); /* NULL: not called */
 };
 
+/*
+ * Reads a whole file, NUL-terminated; *st is the fstat(2) of the file that was read. `wait`: for
+ * each kind but FILE_REGULAR, which is never waited for. Returns 0, or an errno: EFBIG if the file
+ * does not fit, EINVAL if it is of another kind, ENODATA if a pipe has no writer, ETIME if its
+ * writer does not close it, EINTR if the wait was ended by a signal that is blocked.
+ */
+int file_read(const char *path, enum file_kind kind, const struct file_wait *wait, char *dst,
+	size_t size, size_t *len, struct stat *st);
+
 /* As file_read(), of the first line alone, without a byte order mark; EILSEQ if the line has a
- * NUL. wait: NULL: without limit. */
+ * NUL. */
 int file_read_line(const char *path, enum file_kind kind, const struct file_wait *wait, char *dst,
 	size_t size, struct stat *st);
+
+/* The same of an open descriptor, which stays open. Waits as read(2) does. */
+int file_read_line_of(int fd, char *dst, size_t size);
 
 #endif

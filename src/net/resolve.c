@@ -1,5 +1,7 @@
 #include "net/resolve.h"
 
+#include "base/alarm.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -8,7 +10,6 @@
 #include <nss.h>
 #endif
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -291,16 +292,6 @@ static int take_all_found(struct addresses out[NODES_MAX], int count, int *open)
 	return known;
 }
 
-/* A signal that would end the program is blocked, and waits to be read. */
-static bool is_signalled(void)
-{
-	sigset_t pending;
-
-	return sigpending(&pending) == 0 &&
-	       (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT) ||
-		       sigismember(&pending, SIGHUP) || sigismember(&pending, SIGQUIT));
-}
-
 void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX])
 {
 	usec began = clock_now(), end = began + usec_max(timeout, FIRST_TIME), apart = LOOK_APART;
@@ -329,7 +320,7 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 		usec now = clock_now();
 		struct timespec ts = clock_timespec(apart);
 
-		if (open == 0 || now >= end || is_signalled())
+		if (open == 0 || now >= end || alarm_is_signalled())
 			return;
 		if (known > list->count / 2 && !is_enough)
 			end = usec_min(end, usec_max(now + GRACE, 2 * now - began));

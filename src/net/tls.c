@@ -12,9 +12,10 @@ const char *tls_version(void)
 	return "no (built with WITH_TLS=no)";
 }
 
-int tls_prepare(const struct tls_settings *s, const struct node *node, struct err *e)
+int tls_prepare(const struct tls_settings *s, const struct node *node, const struct file_wait *wait,
+	struct err *e)
 {
-	(void)s;
+	(void)s, (void)wait;
 	return err_set(e, ERR_TLS,
 		"node '%.200s' requires TLS, but this redlock was built without TLS (WITH_TLS=no)",
 		node->label);
@@ -136,15 +137,19 @@ const char *tls_version(void)
 	X(SSL_CTX_new) X(SSL_CTX_free) X(SSL_CTX_ctrl) X(SSL_CTX_set_options) X(SSL_CTX_set_verify) \
 	X(SSL_CTX_set_cert_cb) X(SSL_CTX_set_default_passwd_cb) \
 	X(SSL_CTX_load_verify_locations) X(SSL_CTX_set_default_verify_dir) \
-	X(SSL_CTX_set_default_verify_file) X(X509_get_default_cert_dir) \
-	X(SSL_CTX_use_certificate_chain_file) X(SSL_CTX_use_PrivateKey_file) \
-	X(SSL_CTX_get0_certificate) X(OPENSSL_sk_num) X(OPENSSL_sk_value) \
+	X(X509_get_default_cert_dir) X(X509_get_default_cert_file) \
+	X(SSL_CTX_get_cert_store) X(X509_STORE_add_cert) X(X509_STORE_add_crl) \
+	X(SSL_CTX_use_certificate) X(SSL_CTX_use_PrivateKey) X(BIO_new_mem_buf) X(BIO_free) \
+	X(PEM_X509_INFO_read_bio) X(PEM_read_bio_X509_AUX) X(PEM_read_bio_X509) \
+	X(PEM_read_bio_PrivateKey) X(X509_INFO_free) X(X509_free) X(EVP_PKEY_free) \
+	X(SSL_CTX_get0_certificate) X(OPENSSL_sk_num) X(OPENSSL_sk_value) X(OPENSSL_sk_pop_free) \
 	X(SSL_new) X(SSL_free) X(SSL_ctrl) X(SSL_set_bio) X(SSL_set_ex_data) X(SSL_get_ex_data) \
 	X(SSL_set1_host) X(SSL_set_hostflags) X(SSL_get0_param) X(SSL_connect) X(SSL_read) \
 	X(SSL_write) X(SSL_shutdown) X(SSL_get_error) X(SSL_get_ex_data_X509_STORE_CTX_idx) \
 	X(BIO_meth_new) X(BIO_meth_set_read) X(BIO_meth_set_write) X(BIO_meth_set_ctrl) \
 	X(BIO_new) X(BIO_set_init) X(BIO_set_data) X(BIO_get_data) X(BIO_set_flags) \
-	X(BIO_clear_flags) X(ERR_clear_error) X(ERR_peek_error) X(ERR_reason_error_string) \
+	X(BIO_clear_flags) X(ERR_clear_error) X(ERR_peek_error) X(ERR_peek_last_error) \
+	X(ERR_reason_error_string) \
 	X(X509_VERIFY_PARAM_set1_ip_asc) X(X509_STORE_CTX_get_ex_data) \
 	X(X509_STORE_CTX_get_error) X(X509_STORE_CTX_get_error_depth) \
 	X(X509_STORE_CTX_get_current_cert) X(X509_verify_cert_error_string) \
@@ -213,6 +218,9 @@ struct version {
 	struct timespec modified, changed;
 };
 
+/* A file with certificates may have no more; those with all authorities of a system have 0.3 MB. */
+#define PEM_MAX ((size_t)4 * 1024 * 1024)
+
 enum { FILE_CACERT, FILE_CERT, FILE_KEY, FILES };
 
 static struct {
@@ -255,8 +263,7 @@ static bool is_wrong_content(unsigned long code)
 {
 	int reason = ERR_GET_REASON(code);
 
-	return reason == PEM_R_NO_START_LINE || reason == X509_R_NO_CERTIFICATE_OR_CRL_FOUND ||
-	       reason == ERR_R_UNSUPPORTED || code == 0;
+	return reason == PEM_R_NO_START_LINE || reason == ERR_R_UNSUPPORTED || code == 0;
 }
 
 static int bad_file(struct err *e, const char *option, const char *what, const char *path)
@@ -271,15 +278,74 @@ static int bad_file(struct err *e, const char *option, const char *what, const c
 			option, shown);
 		return err_hint(e, "'openssl pkey -in FILE -out NEW' writes a key without one");
 	}
-	if (ERR_SYSTEM_ERROR(code))
-		return err_set(e, ERR_TLS, "cannot read %s '%s': %s", option, shown,
-			strerror(ERR_GET_REASON(code)));
 	if (ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH)
 		return err_set(e, ERR_TLS, "%s '%s' does not match the certificate of --cert",
 			option, shown);
 	if (is_wrong_content(code) || !text)
 		return err_set(e, ERR_TLS, "%s '%s' has no %s in it (PEM)", option, shown, what);
 	return err_set(e, ERR_TLS, "cannot use %s '%s': %s", option, shown, text);
+}
+
+static int unreadable(struct err *e, const char *option, const char *path, int error)
+{
+	char shown[200];
+
+	return err_set(e, ERR_TLS, "cannot read %s '%s': %s", option,
+		utf8_escape(shown, sizeof(shown), path, strlen(path)), file_reason(error));
+}
+
+/* Loads what a file contains; false with OpenSSL's error. */
+typedef bool loader(SSL_CTX *c, BIO *in);
+
+/*
+ * OpenSSL would wait for a pipe without end, so it gets the text of the file, and never its name.
+ * `wait`: for a pipe; NULL: the file must be a regular one. Returns an errno, or 0 with *loaded.
+ */
+static int load_file(
+	SSL_CTX *c, const char *path, const struct file_wait *wait, loader *parse, bool *loaded)
+{
+	static char text[PEM_MAX];
+	size_t len = 0;
+	struct stat st;
+	int error = file_read(
+		path, wait ? FILE_ANY : FILE_REGULAR, wait, text, sizeof(text), &len, &st);
+	BIO *in;
+
+	ssl.ERR_clear_error();
+	if (!error) {
+		in = ssl.BIO_new_mem_buf(text, (int)len);
+		*loaded = in && parse(c, in);
+		ssl.BIO_free(in);
+	}
+	explicit_bzero(text, len); /* it may have a private key */
+	return error;
+}
+
+static void free_info(void *info)
+{
+	ssl.X509_INFO_free(info);
+}
+
+/* Trusts each certificate in it, and takes each list of those that were revoked. */
+static bool load_authorities(SSL_CTX *c, BIO *in)
+{
+	X509_STORE *store = ssl.SSL_CTX_get_cert_store(c);
+	OPENSSL_STACK *all =
+		(OPENSSL_STACK *)ssl.PEM_X509_INFO_read_bio(in, NULL, refuse_passphrase, NULL);
+	bool added = true;
+	int count = 0;
+
+	for (int i = 0; added && i < ssl.OPENSSL_sk_num(all); i++) {
+		const X509_INFO *info = ssl.OPENSSL_sk_value(all, i);
+
+		if (info->x509)
+			added = ssl.X509_STORE_add_cert(store, info->x509) == 1;
+		if (info->crl)
+			added = added && ssl.X509_STORE_add_crl(store, info->crl) == 1;
+		count += info->x509 || info->crl;
+	}
+	ssl.OPENSSL_sk_pop_free(all, free_info);
+	return added && count > 0;
 }
 
 /* Does the folder have authorities under their hashes, such as "0a1b2c3d.0"? */
@@ -297,6 +363,13 @@ static bool is_hashed(const char *folder)
 	return found;
 }
 
+static bool trust_file(SSL_CTX *c, const char *path)
+{
+	bool loaded;
+
+	return load_file(c, path, NULL, load_authorities, &loaded) == 0 && loaded;
+}
+
 /*
  * Trusts the system's certificate authorities. OpenSSL's own places are right on the system for
  * which it was built; a static program also looks in the places of other distributions. A folder of
@@ -304,6 +377,7 @@ static bool is_hashed(const char *folder)
  */
 static void trust_system(SSL_CTX *c)
 {
+	const char *named = getenv("SSL_CERT_FILE");
 	const char *const folders[] = {
 		ssl.X509_get_default_cert_dir(), "/etc/ssl/certs", "/etc/pki/tls/certs"};
 	static const char *const files[] = {
@@ -314,36 +388,69 @@ static void trust_system(SSL_CTX *c)
 		"/etc/ssl/cert.pem", /* Alpine without ca-certificates */
 	};
 
-	if (getenv("SSL_CERT_FILE") || getenv("SSL_CERT_DIR")) {
+	if (named || getenv("SSL_CERT_DIR")) {
 		ssl.SSL_CTX_set_default_verify_dir(c);
-		ssl.SSL_CTX_set_default_verify_file(c);
+		(void)trust_file(c, named ? named : ssl.X509_get_default_cert_file());
 		return;
 	}
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
 		if (is_hashed(folders[i]) &&
 			ssl.SSL_CTX_load_verify_locations(c, NULL, folders[i]) == 1)
 			return;
-	ssl.SSL_CTX_set_default_verify_file(c);
+	(void)trust_file(c, ssl.X509_get_default_cert_file());
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (ssl.SSL_CTX_load_verify_locations(c, files[i], NULL) == 1)
+		if (trust_file(c, files[i]))
 			return;
 }
 
-static int load_files(SSL_CTX *c, const struct tls_settings *s, struct err *e)
+static bool load_chain(SSL_CTX *c, BIO *in)
 {
-	char *const *path = common.path;
+	X509 *cert = ssl.PEM_read_bio_X509_AUX(in, NULL, refuse_passphrase, NULL);
+	bool loaded = cert && ssl.SSL_CTX_use_certificate(c, cert) == 1;
+
+	ssl.X509_free(cert);
+	while (loaded && (cert = ssl.PEM_read_bio_X509(in, NULL, refuse_passphrase, NULL))) {
+		loaded = ssl.SSL_CTX_ctrl(c, SSL_CTRL_CHAIN_CERT, 0, cert) == 1;
+		if (!loaded)
+			ssl.X509_free(cert);
+	}
+	/* The end of the file is an error, too. */
+	return loaded && ERR_GET_REASON(ssl.ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+}
+
+static bool load_key(SSL_CTX *c, BIO *in)
+{
+	EVP_PKEY *key = ssl.PEM_read_bio_PrivateKey(in, NULL, refuse_passphrase, NULL);
+	bool loaded = key && ssl.SSL_CTX_use_PrivateKey(c, key) == 1;
+
+	ssl.EVP_PKEY_free(key);
+	return loaded;
+}
+
+static int load_files(
+	SSL_CTX *c, const struct tls_settings *s, const struct file_wait *wait, struct err *e)
+{
+	const struct {
+		const char *option, *what, *path;
+		loader *load;
+	} files[FILES] = {
+		[FILE_CACERT] = {"--cacert", "certificate", s->cacert, load_authorities},
+		[FILE_CERT] = {"--cert", "certificate", s->cert, load_chain},
+		[FILE_KEY] = {"--cert-key", "private key", s->cert_key, load_key},
+	};
 
 	common.wanted_passphrase = false;
-	ssl.ERR_clear_error();
-	if (s->cacert && ssl.SSL_CTX_load_verify_locations(c, path[FILE_CACERT], NULL) != 1)
-		return bad_file(e, "--cacert", "certificate", s->cacert);
-	ssl.ERR_clear_error();
-	if (s->cert && ssl.SSL_CTX_use_certificate_chain_file(c, path[FILE_CERT]) != 1)
-		return bad_file(e, "--cert", "certificate", s->cert);
-	ssl.ERR_clear_error();
-	if (s->cert_key &&
-		ssl.SSL_CTX_use_PrivateKey_file(c, path[FILE_KEY], SSL_FILETYPE_PEM) != 1)
-		return bad_file(e, "--cert-key", "private key", s->cert_key);
+	for (int i = 0; i < FILES; i++) {
+		bool loaded = false;
+		int error = files[i].path
+				    ? load_file(c, common.path[i], wait, files[i].load, &loaded)
+				    : 0;
+
+		if (error)
+			return unreadable(e, files[i].option, files[i].path, error);
+		if (files[i].path && !loaded)
+			return bad_file(e, files[i].option, files[i].what, files[i].path);
+	}
 	return 0;
 }
 
@@ -528,7 +635,7 @@ static int note_certificate_request(SSL *connection, void *data)
 
 /* Makes a context from the files, and puts it in place of the one before, which lasts as long as
  * its connections. */
-static int make_context(const struct tls_settings *s, struct err *e)
+static int make_context(const struct tls_settings *s, const struct file_wait *wait, struct err *e)
 {
 	SSL_CTX *c = ssl.SSL_CTX_new(ssl.TLS_client_method());
 
@@ -551,7 +658,7 @@ static int make_context(const struct tls_settings *s, struct err *e)
 	ssl.SSL_CTX_set_default_passwd_cb(c, refuse_passphrase);
 	if (!s->cert)
 		ssl.SSL_CTX_set_cert_cb(c, note_certificate_request, NULL);
-	if (load_files(c, s, e) < 0) {
+	if (load_files(c, s, wait, e) < 0) {
 		ssl.SSL_CTX_free(c);
 		return -1;
 	}
@@ -612,7 +719,7 @@ static void renew(void)
 	if (memcmp(now, common.version, sizeof(now)) == 0 || has_pipe())
 		return;
 	memcpy(common.version, now, sizeof(now));
-	common.has_failed = make_context(common.settings, &common.failure) < 0;
+	common.has_failed = make_context(common.settings, NULL, &common.failure) < 0;
 	ssl.ERR_clear_error();
 }
 
@@ -638,7 +745,8 @@ bool tls_renewal_failed(struct err *e)
 	return has_failed;
 }
 
-int tls_prepare(const struct tls_settings *s, const struct node *node, struct err *e)
+int tls_prepare(const struct tls_settings *s, const struct node *node, const struct file_wait *wait,
+	struct err *e)
 {
 	const char *why = load();
 
@@ -657,7 +765,7 @@ int tls_prepare(const struct tls_settings *s, const struct node *node, struct er
 	common.path[FILE_KEY] = absolute(s->cert_key);
 	read_versions(common.version);
 	memcpy(common.first, common.version, sizeof(common.first));
-	return make_context(s, e);
+	return make_context(s, wait, e);
 }
 
 /* ---- one connection ---- */

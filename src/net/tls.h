@@ -13,13 +13,15 @@
  * which belongs to the thread that has the connection. Certificates are renewed in place:
  * tls_open() reads the files again if one of them has changed. If they cannot be used, as one that
  * is half written or a key whose certificate comes a moment later, those that were read last stay
- * in use. The socket stays the caller's. No function blocks, prints, or asks for a passphrase;
- * after errno EPROTO, tls_failure() has the reason.
+ * in use. A file is read again only if it is a regular one. The socket stays the caller's. No
+ * function prints or asks for a passphrase, and only tls_prepare() waits, for a pipe; after errno
+ * EPROTO, tls_failure() has the reason.
  */
 #ifndef NET_TLS_H
 #define NET_TLS_H
 
 #include "cli/settings.h"
+#include "file/file.h"
 #include "proto/request.h"
 
 #include <stdbool.h>
@@ -30,9 +32,10 @@ struct tls;
 /* Returns "yes" or "no", and the reason or the library's version. */
 const char *tls_version(void);
 
-/* Loads OpenSSL and the files in the settings; an error names that node. Call it once, before
- * tls_open(). Returns -1 with *e (ERR_TLS). */
-int tls_prepare(const struct tls_settings *s, const struct node *node, struct err *e);
+/* Loads OpenSSL and the files in the settings; an error names that node. `wait`: for a file that is
+ * a pipe. Call it once, before tls_open(). Returns -1 with *e (ERR_TLS). */
+int tls_prepare(const struct tls_settings *s, const struct node *node, const struct file_wait *wait,
+	struct err *e);
 
 /* Were the files changed, and could not be used? The message goes to *e, once for each change. Any
  * thread. */

@@ -472,6 +472,12 @@ at_work() {
 		[ "${lines[0]}" = "redlock: cannot read --password-file '$T/pipe': nothing writes to this pipe" ]
 	done
 	run -69 timeout 30 "$REDLOCK_BUILD/redlock" run -n -k job --username app --password-file "$T/pipe" -- echo never
+	# without these options, it is an error that only a person can remove
+	for how in status 'acquire -k job'; do
+		# shellcheck disable=SC2086
+		run -69 timeout 60 "$REDLOCK_BUILD/redlock" $how --username app --password-file "$T/pipe"
+		[ "${lines[1]}" = "redlock: cannot read --password-file '$T/pipe': nothing writes to this pipe" ]
+	done
 	run -69 timeout 30 "$REDLOCK_BUILD/redlock" run -k job --username app --password-file "$T/pipe" -w 3s -- echo never
 	[ "${lines[0]}" = "redlock: --password-file '$T/pipe': nothing writes to this pipe" ]
 	in_background "$T/out" run -k job --username app --password-file "$T/pipe" -- echo done

@@ -171,6 +171,12 @@ as_other() {
 	setting owner 'has("value") | not' --config /dev/null
 	refused="redlock: cannot read the configuration '%s': it is not a regular file"
 	says 78 '' "$(printf "$refused" /dev/zero)" config --config /dev/zero
+	mkfifo "$T/pipe"
+	for command in config status 'run -c true -w 300ms -k job'; do
+		# shellcheck disable=SC2086
+		run -78 timeout 60 "$REDLOCK_BUILD/redlock" $command --config "$T/pipe"
+		[ "$output" = "redlock: cannot read the configuration '$T/pipe': nothing writes to this pipe" ]
+	done
 	# redlock does not wait for input at a terminal
 	run -78 timeout --foreground 30 "$REDLOCK_BUILD/tools/pty" -- "$REDLOCK_BUILD/redlock" config --config /dev/stdin
 	[[ "$output" == *"$(printf "$refused" /dev/stdin)"* ]]

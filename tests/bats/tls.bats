@@ -278,6 +278,62 @@ files_of() {
 	[ "$output" = "done" ]
 	run -0 redlock run -n -k job --cert "$C/client.pem" --cert-key <(cat "$C/client.key") -- echo done
 	[ "$output" = "done" ]
+	run -0 redlock run -n -k job --cacert <(sleep 0.6; cat "$C/ca.pem") --cert <(cat "$C/client.pem") --cert-key <(cat "$C/client.key") -- echo done
+	[ "$output" = "done" ]
+}
+
+@test "a certificate or key in a pipe without a writer is an error after a while; a signal ends the wait" {
+	local option other command silent
+	mkfifo "$T/pipe"
+	for option in cacert cert cert-key; do
+		case $option in cert) other=(--cert-key "$C/client.key") ;; cert-key) other=(--cert "$C/client.pem") ;; *) other=() ;; esac
+		for command in 'run -c true -w 300ms -k job' 'acquire -w 300ms -k job' 'hold -w 300ms -k job' 'wait -w 300ms -k job'; do
+			# shellcheck disable=SC2086
+			run -78 timeout 60 "$REDLOCK_BUILD/redlock" $command "--$option" "$T/pipe" "${other[@]}"
+			[ "$output" = "redlock: cannot read --$option '$T/pipe': nothing writes to this pipe" ]
+		done
+	done
+	for command in doctor 'run -c true -k job'; do
+		# shellcheck disable=SC2086
+		run -78 timeout 60 "$REDLOCK_BUILD/redlock" $command --cacert "$T/pipe"
+		[ "$output" = "redlock: cannot read --cacert '$T/pipe': nothing writes to this pipe" ]
+	done
+	# a writer that neither writes nor goes; redlock has blocked TERM
+	exec {silent}<> "$T/pipe"
+	is_blocked() { [ $((0x$(sed -n 's/^SigBlk:[[:space:]]*//p' "/proc/$BG/status") >> 14 & 1)) = 1 ]; }
+	for command in 'run -c true' acquire hold; do
+		# shellcheck disable=SC2086
+		in_background "$T/out" $command -w 1h -k job --cacert "$T/pipe"
+		eventually is_blocked
+		kill -TERM "$BG"
+		eventually is_gone "$BG"
+		ended_with 143
+	done
+	run -78 timeout 60 "$REDLOCK_BUILD/hasty/redlock" run -n -k job --cacert "$T/pipe" -- true
+	[ "$output" = "redlock: cannot read --cacert '$T/pipe': its writer does not close this pipe" ]
+	exec {silent}>&-
+}
+
+@test "a certificate that was replaced by a pipe does not keep the holder from extending the lock" {
+	unset REDLOCK_TTL REDLOCK_NODE_TIMEOUT
+	files_of ca client
+	in_background "$T/out" run -v --ttl 6s --node-timeout 900ms -k job --cacert "$T/ca.pem" -- sh -c "touch $T/in; until [ -e $T/go ]; do sleep 0.1; done"
+	eventually test -e "$T/in"
+	mkfifo "$T/ca.new"
+	mv "$T/ca.new" "$T/ca.pem"
+	for i in 1 2 3; do node $i client kill type normal > "$T/set"; done
+	eventually file_has "$T/out" "the last good ones stay in use: cannot read --cacert '$T/ca.pem': it is not a regular file"
+	extended=$(grep -c extended "$T/out" || true)
+	more() { [ "$(grep -c extended "$T/out")" -gt $((extended + 1)) ]; }
+	eventually more
+	touch "$T/go"
+	ended_with 0
+	not file_has "$T/out" lost
+	# the authorities of the system, which the environment may name
+	mkfifo "$T/system"
+	unset REDLOCK_CACERT
+	SSL_CERT_FILE=$T/system run -69 timeout 60 "$REDLOCK_BUILD/redlock" run -n -k job -- echo never
+	is_like "$output" "*comes from an unknown @(authority|root)*"
 }
 
 @test "TLS 1.2 is enough, and nothing older is" {
@@ -461,7 +517,7 @@ told() {
 	bad "cannot read --cacert '$T/none': No such file or directory" --cacert "$T/none"
 	bad "--cacert '$C/ca.key' has no certificate in it (PEM)" --cacert "$C/ca.key"
 	bad "--cacert '/dev/null' has no certificate in it (PEM)" --cacert /dev/null
-	bad "--cacert '$C' has no certificate in it (PEM)" --cacert "$C"
+	bad "cannot read --cacert '$C': Is a directory" --cacert "$C"
 	bad "cannot read --cert '$T/none': No such file or directory" --cert "$T/none" --cert-key "$C/client.key"
 	bad "--cert '$C/ca.key' has no certificate in it (PEM)" --cert "$C/ca.key" --cert-key "$C/client.key"
 	bad "cannot read --cert-key '$T/none': No such file or directory" "${CLIENT[@]}" "$T/none"
@@ -531,10 +587,14 @@ hint: 'chmod 600' lets only its owner read it" ]
 	unset REDLOCK_CACERT
 	cp "$C/ca.pem" "$T/system.pem"
 	SSL_CERT_FILE=$T/system.pem run -0 redlock run -n -k job -- echo done
-	# to open it takes until somebody writes
+	# the writer waits until the pipe is opened
 	mkfifo "$T/never"
+	cat /dev/null > "$T/never" 3>&- &
+	writer=$!
+	also_end $writer
 	SSL_CERT_FILE=$T/never REDLOCK_NODES=rediss://127.0.0.1:1 run -69 timeout --foreground 20 "$REDLOCK_BUILD/redlock" run -n -k job -- echo never
 	[[ "$output" == *"Connection refused"* ]]
+	not is_gone $writer
 }
 
 @test "built without TLS: a node that needs it is refused, the others are not" {

@@ -15,13 +15,13 @@
 #include "cmd/commands.h"
 #include "cmd/print.h"
 #include "cmd/setup.h"
+#include "file/file.h"
 #include "file/registry.h"
 #include "net/query.h"
 #include "proc/follow.h"
 #include "report/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,28 +32,33 @@
 
 #define TOKEN_HINT "its first line must be what 'redlock acquire' printed"
 
-/* Reads the first line of a file; "-": of stdin. */
-static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e)
+static int refuse_long(struct err *e)
 {
-	int fd = strcmp(file, "-") == 0 ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
-	char shown[120];
-	ssize_t n = 0;
-	size_t len = 0;
+	err_set(e, ERR_USAGE, "the token is too long: at most %d bytes are allowed", TOKEN_MAX - 1);
+	return err_hint(e, "give the %d characters that 'redlock acquire' printed", TOKEN_ID_LEN);
+}
 
-	while (fd >= 0 && len <= TOKEN_MAX && (n = read(fd, token + len, TOKEN_MAX + 1 - len)) > 0)
-		len += (size_t)n;
+/* Reads the token from --token-file; "-": from stdin. */
+static int read_token(char token[TOKEN_MAX], const struct settings *s, struct err *e)
+{
+	const char *file = s->token_file;
+	const struct file_wait wait = setup_pipe_wait(s);
+	char shown[120];
+	struct stat st;
+	int error = strcmp(file, "-") == 0
+			    ? file_read_line_of(STDIN_FILENO, token, TOKEN_MAX)
+			    : file_read_line(file, FILE_ANY, &wait, token, TOKEN_MAX, &st);
+
 	utf8_escape(shown, sizeof(shown), file, strlen(file));
-	if (fd < 0 || n < 0)
-		err_set(e, ERR_CONFIG, "cannot read --token-file '%s': %s", shown, strerror(errno));
-	if (fd > STDIN_FILENO)
-		close(fd);
-	if (fd < 0 || n < 0)
-		return err_hint(e, TOKEN_HINT);
-	token[len] = '\0';
-	token[strcspn(token, "\r\n")] = '\0';
-	if (*token)
+	if (error == EFBIG)
+		return refuse_long(e);
+	if (!error && *token)
 		return 0;
-	err_set(e, ERR_CONFIG, "--token-file '%s' has no token", shown);
+	if (error)
+		err_set(e, ERR_CONFIG, "cannot read --token-file '%s': %s", shown,
+			file_reason(error));
+	else
+		err_set(e, ERR_CONFIG, "--token-file '%s' has no token", shown);
 	return err_hint(e, TOKEN_HINT);
 }
 
@@ -493,14 +498,14 @@ int cmd_by_token(struct settings *s)
 	static struct query query;
 	struct policy policy;
 	struct key_list lost;
-	char token[TOKEN_MAX + 2], id[TOKEN_ID_LEN + 1];
+	char token[TOKEN_MAX], id[TOKEN_ID_LEN + 1];
 	enum kept kept = KEPT_NONE;
 	struct request request;
 	struct err e;
 	int status;
 
-	if (s->token_file && (read_token(token, s->token_file, &e) < 0 ||
-				     settings_set_token(s, token, &e) < 0)) {
+	if (s->token_file &&
+		(read_token(token, s, &e) < 0 || settings_set_token(s, token, &e) < 0)) {
 		log_err(&e);
 		return status_of(e.kind);
 	}
@@ -512,10 +517,8 @@ int cmd_by_token(struct settings *s)
 	if (s->command == COMMAND_RELEASE && ask_background_holder(s, &kept, &status) < 0)
 		return status;
 	if (strlen(s->token) > TOKEN_MAX - 1) {
-		log_say(LOG_ERRORS, "the token is too long: at most %d bytes are allowed",
-			TOKEN_MAX - 1);
-		log_hint(LOG_ERRORS, "give the %d characters that 'redlock acquire' printed",
-			TOKEN_ID_LEN);
+		(void)refuse_long(&e);
+		log_err(&e);
 		return STATUS_USAGE;
 	}
 	policy = settings_policy(s);

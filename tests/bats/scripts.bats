@@ -520,6 +520,8 @@ extend_at_last() {
 	says 0 '8m' '' check -k job --token-file - <<< "$TOKEN"
 	printf '%s' "$TOKEN" > "$T/token"
 	says 0 '8m' '' check -k job --token-file "$T/token"
+	says 0 '8m' '' check -k job --token-file <(sleep 0.3; echo "$TOKEN")
+	{ sleep 0.3; echo "$TOKEN"; } | redlock check -k job --token-file -
 	# the command line wins; a token of another key does not count for this one
 	REDLOCK_TOKEN=none says 0 '8m' '' check -k job --token-file "$T/token"
 	REDLOCK_TOKEN=none says 0 '8m' '' check -k job --token "$TOKEN"
@@ -532,7 +534,9 @@ extend_at_last() {
 @test "wrong arguments: one line says which and why, the next one helps; nothing is done" {
 	long=$(printf 'x%.0s' $(seq 5000))
 	printf '\n' > "$T/empty"
+	printf 'x\0\n' > "$T/zero"
 	mkdir "$T/folder"
+	mkfifo "$T/pipe"
 	unset REDLOCK_NODE_TIMEOUT
 	for command in extend release check; do
 		says 64 '' "redlock: missing key?hint: name the lock with -k KEY; see 'redlock help $command'" $command --token x
@@ -545,6 +549,9 @@ extend_at_last() {
 		says 78 '' "redlock: cannot read --token-file '$T/folder': Is a directory?hint: *" $command -k job --token-file "$T/folder"
 		says 78 '' "redlock: cannot read --token-file '\\\\x1b*': *?hint: *" $command -k job --token-file $'\e[31mred'
 		says 78 '' "redlock: --token-file '$T/empty' has no token?hint: *" $command -k job --token-file "$T/empty"
+		says 78 '' "redlock: cannot read --token-file '$T/zero': it has a byte of zero?hint: *" $command -k job --token-file "$T/zero"
+		run -78 --separate-stderr timeout 60 "$REDLOCK_BUILD/redlock" $command -k job --token-file "$T/pipe"
+		is_like "$stderr" "redlock: cannot read --token-file '$T/pipe': nothing writes to this pipe?hint: *"
 		says 78 '' "redlock: --token-file '-' has no token?hint: *" $command -k job --token-file - < /dev/null
 		says 64 '' "redlock: the key is empty?hint: check the variable that it comes from" $command -k '' --token x
 		says 64 '' "redlock: the key is too long: 5000 bytes, at most 4096 are allowed" $command -k "$long" --token x

@@ -155,7 +155,7 @@ static int refuse_zero(const struct settings *s, const char *option, struct err 
 	return see_help(s, e);
 }
 
-static int refuse_empty(const char *what, struct err *e)
+int settings_refuse_empty(const char *what, struct err *e)
 {
 	err_set(e, ERR_USAGE, "%s is empty", what);
 	return err_hint(e, "check the variable that it comes from");
@@ -232,7 +232,7 @@ int settings_check_key(const char *key, struct err *e)
 					     "'redlock status KEY' shows that");
 	}
 	if (!*key)
-		return refuse_empty("the key", e);
+		return settings_refuse_empty("the key", e);
 	if (strlen(key) > REQUEST_KEY_MAX)
 		return too_long(strlen(key), e);
 	return 0;
@@ -588,9 +588,10 @@ static int check_names(struct settings *s, struct err *e)
 		return err_hint(e, "name a file on the resource's host that keeps the newest "
 				   "number: --store FILE");
 	}
-	if (s->store && (!*s->store || strlen(s->store) > STORE_MAX))
-		return err_set(e, ERR_USAGE, "--store has %zu bytes: 1 to %d are allowed",
-			strlen(s->store), STORE_MAX);
+	if (s->store && strlen(s->store) > STORE_MAX)
+		return err_set(e, ERR_USAGE,
+			"--store is too long: %zu bytes, at most %d are allowed", strlen(s->store),
+			STORE_MAX);
 	if (s->token && !*s->token) {
 		err_set(e, ERR_USAGE, "the token is empty");
 		return err_hint(e, "check the exit status of 'redlock acquire'");
@@ -698,15 +699,10 @@ static int give_passwords(struct settings *s, struct err *e)
 
 static int check_tls(const struct tls_settings *t, struct err *e)
 {
-	const struct {
-		const char *name, *value;
-	} texts[] = {{"--cacert", t->cacert}, {"--cert", t->cert}, {"--cert-key", t->cert_key},
-		{"--sni", t->sni}};
 	char shown[100];
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (texts[i].value && !*texts[i].value)
-			return refuse_empty(texts[i].name, e);
+	if (t->sni && !*t->sni)
+		return settings_refuse_empty("--sni", e);
 	/* '.example.org' would match every certificate below that domain. A name that is empty up
 	 * to its '%' would match none. */
 	if (t->sni && strchr(".%", t->sni[0]))
@@ -729,7 +725,7 @@ int settings_finish(struct settings *s, struct err *e)
 	if (make_keys(s, e) < 0 || check_names(s, e) < 0 || imply_once_per(s, e) < 0)
 		return -1;
 	if (s->shell && !*s->shell)
-		return refuse_empty("--command", e);
+		return settings_refuse_empty("--command", e);
 	if (s->owner && !*s->owner)
 		s->owner = NULL;
 	if (s->owner && strlen(s->owner) >= OWNER_MAX)

@@ -168,8 +168,6 @@ static int read_config(struct settings *s, struct err *e)
 	char shown[100];
 	int found;
 
-	if (s->config && !*s->config)
-		return err_set(e, ERR_CONFIG, "--config is empty: it must name a file");
 	if (!s->config)
 		found = find_file(s, e);
 	else if ((path = make_absolute(path_storage, s->config)))

@@ -67,7 +67,7 @@ sourced() { awk '/^# / { source = substr($0, 3) } /^[a-z]/ { print $0 " (" sourc
 	says 0 'done' '' run -k job -- echo done
 	says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run --config "$T/nowhere" -k job -- touch "$T/never"
 	REDLOCK_CONFIG=$T/nowhere says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run -k job -- touch "$T/never"
-	REDLOCK_CONFIG= says 78 '' "redlock: REDLOCK_CONFIG: --config is empty: it must name a file" run -k job -- touch "$T/never"
+	REDLOCK_CONFIG= says 64 '' "redlock: REDLOCK_CONFIG is empty?hint: check the variable that it comes from" run -k job -- touch "$T/never"
 	says 78 '' "redlock: cannot read the configuration '$T': Is a directory" run --config "$T" -k job -- touch "$T/never"
 	[ ! -e "$T/never" ]
 	# an existing file that cannot be read is an error: its settings are unknown

@@ -452,7 +452,7 @@ all_json() {
 	[ "$output" = "redlock: cannot write to --log '$T/none/log': No such file or directory" ]
 	run -78 redlock run -k job --log "$T" -- touch "$T/never"
 	[ "$output" = "redlock: cannot write to --log '$T': Is a directory" ]
-	run -78 redlock run -k job --log '' -- touch "$T/never"
+	run -64 redlock run -k job --log '' -- touch "$T/never"
 	run -78 redlock run -k job --json --log "$T" -- touch "$T/never"
 	[ "$(jq -r .message <<< "$output")" = "cannot write to --log '$T': Is a directory" ]
 	[ ! -e "$T/never" ]

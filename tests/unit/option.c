@@ -82,6 +82,7 @@ static size_t width(const struct option_row *row)
 {
 	switch (row->kind) {
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_SECRET:
 	case OPTION_KEY_FORMAT:
 		return sizeof(char *);
@@ -386,6 +387,7 @@ static const char *sample(const struct option_row *row, int which)
 {
 	switch (row->kind) {
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_SECRET:
 	case OPTION_KEY:
 		return which ? "two" : "one";
@@ -433,6 +435,7 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_KEY:
 		return s->names.count == 1 && strcmp(s->names.key[0], want) == 0;
 	case OPTION_TEXT:
+	case OPTION_FILE:
 	case OPTION_SECRET:
 	case OPTION_KEY_FORMAT:
 		return *(const char *const *)field &&
@@ -537,6 +540,32 @@ TEST(every_option_from_the_command_line)
 		snprintf(line, sizeof(line), "-v%c", row->letter);
 		CHECK_INT(read_line(line, "")->rc, -1);
 		CHECK(strstr(read_line(line, "")->e.text, "needs a value"));
+	}
+	command = COMMAND_RUN;
+}
+
+TEST(no_file_has_an_empty_name)
+{
+	char line[100], name[OPTION_ENV_MAX], want[100];
+
+	for (int i = 0; i < option_rows_count; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!row->value || !strstr(row->value, "FILE"))
+			continue;
+		be_one_of(row->commands);
+		snprintf(line, sizeof(line), "--%s=", row->name);
+		snprintf(want, sizeof(want), "--%s is empty", row->name);
+		CHECK_INT(read_line(line, "")->rc, -1);
+		CHECK_TEXT(read_line(line, "")->e.text, want);
+		if (!row->env)
+			continue;
+		be_one_of(row->env);
+		option_env_name(name, row);
+		snprintf(line, sizeof(line), "%s=", name);
+		snprintf(want, sizeof(want), "%s is empty", name);
+		CHECK_INT(read_line("x", line)->rc, -1);
+		CHECK_TEXT(read_line("x", line)->e.text, want);
 	}
 	command = COMMAND_RUN;
 }

@@ -29,7 +29,7 @@ static const char *whole_path(const char *path, char **kept)
 		return path;
 	folder = getcwd(NULL, 0);
 	if (!folder || asprintf(kept, "%s/%s", folder, path) < 0) {
-		log_say(LOG_NORMAL,
+		log_say(LOG_ERRORS,
 			"cannot find the working directory: %s; nothing will be recorded",
 			strerror(errno));
 		*kept = NULL;
@@ -111,11 +111,11 @@ static void append_line(const struct settings *s, const struct run_summary *summ
 	put_failed_nodes(&j, s, summary->lock);
 	json_close(&j, '}');
 	if (j.failed) {
-		log_say(LOG_NORMAL, "cannot record the run: out of memory");
+		log_say(LOG_ERRORS, "cannot record the run: out of memory");
 	} else {
 		j.text[j.len] = '\n'; /* overwrites the NUL */
 		if (file_append(s->record, j.text, j.len + 1, &e) < 0)
-			log_say(LOG_NORMAL, "cannot record the run: %s", e.text);
+			log_say(LOG_ERRORS, "cannot record the run: %s", e.text);
 	}
 	free(j.text);
 }
@@ -143,7 +143,7 @@ static void update_metrics(const struct settings *s, const struct run_summary *s
 	struct err e;
 
 	if (file_replace(s->metrics_file, merge, &sample, &e) < 0)
-		log_say(LOG_NORMAL, "cannot update the metrics: %s", e.text);
+		log_say(LOG_ERRORS, "cannot update the metrics: %s", e.text);
 }
 
 void record_run(const struct settings *s, const struct run_summary *summary)

@@ -319,8 +319,11 @@ all_json() {
 	[ "$output" = "redlock: cannot record the run: cannot write to '$T': Is a directory" ]
 	run -3 redlock run -k job --record "$T/none/rec" -- sh -c 'exit 3'
 	[ "$output" = "redlock: cannot record the run: cannot write to '$T/none/rec': No such file or directory" ]
+	# also with -q, as cron jobs have it
 	run -3 redlock run -q -k job --record /dev/full -- sh -c 'exit 3'
-	[ "$output" = "" ]
+	[ "$output" = "redlock: cannot record the run: cannot write to '/dev/full': No space left on device" ]
+	run -3 redlock run -q -k job --metrics-file "$T/none/m" -- sh -c 'exit 3'
+	[ "$output" = "redlock: cannot update the metrics: cannot write to '$T/none/m': No such file or directory" ]
 	run -3 redlock run -k job --metrics-file "$T/none/m" -- sh -c 'exit 3'
 	[ "$output" = "redlock: cannot update the metrics: cannot write to '$T/none/m': No such file or directory" ]
 	# procfs allows no write, not even root's

@@ -314,5 +314,5 @@ servers_in_copy() {
 	run -1 grep -c "a hasty object" "$REDLOCK_BUILD/redlock"
 	# one for each file of HASTY in the Makefile
 	run -0 grep -ao "a hasty object" "$REDLOCK_BUILD/hasty/redlock"
-	[ "${#lines[@]}" -eq 3 ]
+	[ "${#lines[@]}" -eq 4 ]
 }

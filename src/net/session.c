@@ -176,8 +176,6 @@ static void perform_actions(struct session *s, usec now)
 				break;
 			r->is_followed = is_followed(up, i);
 			r->watches = a->watches;
-			if (a->watches)
-				s->watched[a->node] = ~0u;
 			if (a->by_digest && !(op_releases(a->op) &&
 						    conn_deletes_in_vain(&s->pool.conn[a->node])))
 				request_by_digest(r);
@@ -302,6 +300,9 @@ bool session_step(struct session *s, usec until, int wake_fd)
 		pool_next(&s->pool, usec_min(until, s->wake_at), wake_fd, ev);
 		woken |= s->pool.woken;
 	} while (ev->kind == EV_WAKE && !read_wake(s, ev));
+	/* A message before this reply is about the watch before. */
+	if (ev->kind == EV_REPLY && ev->reply->is_watched)
+		s->watched[ev->node] = ~0u;
 	ev->random = next_random(s);
 	ev->token = s->token;
 	step(s, ev);

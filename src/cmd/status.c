@@ -817,8 +817,8 @@ static bool is_full(const struct overview *st)
 	return (st->is_json ? st->json.len : st->shown) >= SHOWN_BYTES_MAX;
 }
 
-/* Shows the lock of the key that `count` entries are about, from *f on. A record that does not
- * count any more is no reason to list its key. */
+/* Shows the lock of the key that `count` entries are about, from *f on. A key without a lock is
+ * listed if it has a record that still counts; not in JSON, where the list has locks only. */
 static void show_found(struct overview *st, const struct search search[NODES_MAX],
 	const struct found *f, size_t count)
 {
@@ -830,9 +830,9 @@ static void show_found(struct overview *st, const struct search search[NODES_MAX
 	for (size_t i = 0; i < count; i++) {
 		const struct reply reply = reply_of(&f[i]);
 
-		if (f[i].is_record)
+		if (f[i].is_record && !st->is_json)
 			done_keep(&st->done, f[i].key + f[i].key_len + 1, f[i].pttl);
-		else
+		else if (!f[i].is_record)
 			tally_take(t, f[i].node, &reply, NULL);
 		is_lock |= !f[i].is_record;
 	}

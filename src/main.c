@@ -133,7 +133,9 @@ static int run_with_options(const struct command_row *row, char *argv[], struct 
 	if (operands >= 0 && settings->version)
 		return help_version();
 	options_hide_passwords(argv + 2, operands < 0 ? INT_MAX : operands - 2);
-	if (operands >= 0 && setup(settings, &e) < 0)
+	if (operands < 0)
+		settings->format = options_read_format(row->id, 2, argv, environ);
+	else if (setup(settings, &e) < 0)
 		operands = -1;
 	log_set_json(settings->format == FORMAT_JSON);
 	set_loudness(settings);
@@ -171,8 +173,11 @@ static int run_without_options(
 static int start(char *argv[], struct settings *settings)
 {
 	const char *word = argv[0] ? argv[1] : NULL;
-	const struct command_row *row;
+	const struct command_row *row = word ? command_find(word) : NULL;
 
+	if (!row)
+		log_set_json(options_read_format(settings->command, argv[0] ? 1 : 0, argv,
+				     environ) == FORMAT_JSON);
 	if (!word) {
 		help_missing_command();
 		return STATUS_USAGE;
@@ -181,7 +186,6 @@ static int start(char *argv[], struct settings *settings)
 		return help_command(NULL, false);
 	if (strcmp(word, "--version") == 0)
 		return help_version();
-	row = command_find(word);
 	if (!row)
 		return word[0] == '-' ? usage_early_option(word) : usage_unknown_command(word);
 	return row->flags & TAKES_OPTIONS ? run_with_options(row, argv, settings)

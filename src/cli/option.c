@@ -974,11 +974,16 @@ long options_read_format(enum command command, int first, char *const argv[], ch
 
 	settings_init(&s, command);
 	/* With an empty variable, as in `--owner $OWNER --format env`, the word that becomes a
-	 * value was meant as an option: it counts as both. */
-	for (int i = first; argv[i] && strcmp(argv[i], "--") != 0; i++)
+	 * value was meant as an option: it counts as both. An option that is refused may have a
+	 * value. */
+	for (int i = first, used = 1; argv[i] && strcmp(argv[i], "--") != 0; i++)
 		if (argv[i][0] == '-' && argv[i][1])
-			(void)(argv[i][1] == '-' ? read_long(&r, argv + i)
-						 : read_letters(&r, argv + i));
+			used = argv[i][1] == '-' ? read_long(&r, argv + i)
+						 : read_letters(&r, argv + i);
+		else if (used == 1 && has_command(command))
+			break;
+		else
+			used = 1;
 	r.source.kind = SOURCE_ENV;
 	for (int i = 0; i < OPTIONS_COUNT; i++)
 		if (option_rows[i].field == FIELD(format))

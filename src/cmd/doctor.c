@@ -1092,7 +1092,7 @@ static int print_acl(const struct settings *s)
 	if (rights_check("--acl PATTERN", s->acl, &e) < 0 ||
 		rights_check("--username USER", user, &e) < 0) {
 		log_err(&e);
-		return print_failure(s, "failed", status_of(e.kind));
+		return status_of(e.kind);
 	}
 	if (s->format == FORMAT_JSON) {
 		print_begin(&j, s);

@@ -560,6 +560,32 @@ syslog_start() {
 	jq -e . <<< "${lines[0]}"
 }
 
+@test "--json: each usage error is in JSON on stderr, wherever the option is; stdout is empty" {
+	is_refused_in_json() {
+		run -64 --separate-stderr "${@:2}"
+		echo "$stderr" > "$T/err"
+		all_json "$T/err"
+		[ "$output" = "" ]
+		jq -e -s --arg part "$1" '.[0].message | contains($part)' "$T/err"
+	}
+	is_refused_in_json --ttl redlock status --json --ttl 3
+	is_refused_in_json --ttl redlock status --ttl 3 --json
+	is_refused_in_json --tll redlock run --tll 3 --json -k job -- true
+	is_refused_in_json nope redlock nope --json
+	is_refused_in_json early redlock --json status
+	is_refused_in_json 'a b' redlock doctor --json --acl 'a b'
+	export REDLOCK_JSON=1
+	is_refused_in_json --ttl redlock status --ttl 3
+	is_refused_in_json nope redlock nope
+	is_refused_in_json --tll redlock run --tll 3 -k job -- true
+	unset REDLOCK_JSON
+	# an option of the command, and a subcommand without --json
+	run -64 redlock run --tll 3 -k job curl --json x
+	[[ "$output" == "redlock: unknown option '--tll'"* ]]
+	REDLOCK_JSON=1 run -64 redlock gate --ttl 3
+	[[ "$output" == "redlock: "* ]]
+}
+
 # prints STATUS COMMAND [ARG...]: one document, with --json; it goes to $T/documents.
 prints() {
 	run --separate-stderr redlock "$2" --json "${@:3}"

@@ -317,3 +317,11 @@ step() {
 	step "3 4 5" "3 4 5 6" 6
 	step "3 4 5 6" "4 5 6" ''
 }
+
+@test "extend, check and release by a token of another list: the message says that it was acquired with other nodes" {
+	for subcommand in check extend release; do
+		TOKEN=$(on "1 2 3" redlock acquire -k $subcommand)
+		run -79 on "3 4 5" redlock $subcommand -k $subcommand --token "$TOKEN"
+		[[ "$output" == *"only 1 of 3 nodes still had it); it was acquired with other nodes ("* ]]
+	done
+}

@@ -1,5 +1,5 @@
 -- extend: sets a new TTL if the client holds all keys; changes nothing otherwise. Replies how long the
--- keys last now.
+-- keys last now and, with FLAG_KEEPS, the value of the first one.
 -- Flags: FLAG_SHARED and FLAG_KEEPS (proto/request.h).
 
 -- include parts/keys.lua
@@ -33,4 +33,4 @@ record_limit(left)
 if wall ~= '' then
 	notes = notes .. ' ' .. REPLY_RUN_ID .. (match(tostring(try('INFO', 'server')), 'run_id:(%x+)') or '')
 end
-return answer(CODE_YES, left)
+return answer(CODE_YES, left, has(FLAG_KEEPS) and value[1])

@@ -8,6 +8,8 @@
 -- client wakes its waiters. A key that another client has, maybe only until its attempt fails, is
 -- reserved for that client to pass on.
 --
+-- The reply has the value of the first key, unless the request is a plain one: a client that knows only the id of its token learns its list from it.
+--
 -- FLAG_LEAVES: a waiter passes on the reservation that it did not use, under the same id. It deletes
 -- no key: the client may hold the lock.
 --
@@ -111,7 +113,4 @@ for i, key in ipairs(keys) do
 		try('PUBLISH', queue_key(i), '')
 	end
 end
-if others then
-	return refusal(others)
-end
-return answer(gone and CODE_GONE or CODE_YES, left)
+return others and refusal(others) or answer(gone and CODE_GONE or CODE_YES, left, value[1])

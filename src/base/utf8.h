@@ -35,15 +35,16 @@ const char *utf8_escape(char *dst, size_t size, const void *src, size_t len);
  * remains as it is. */
 const char *utf8_escape_line(char *dst, size_t size, const char *line);
 
-/* The number of characters of a printable text. */
+/* The columns of a printable text on a terminal: a wide character has two, a combining mark none.
+ */
 int utf8_columns(const char *text);
 
-/* Replaces the end of a printable text by "..." so that it has at most `columns` characters, 3 at
- * least. Returns the text. */
+/* Replaces the end of a printable text by "..." so that it has at most `columns`, 3 at least.
+ * Returns the text. */
 const char *utf8_cut(char *text, int columns);
 
-/* Replaces the middle of a printable text by "..." so that it has at most `columns` characters, 5
- * at least. Returns the text. */
+/* Replaces the middle of a printable text by "..." so that it has at most `columns`, 5 at least.
+ * Returns the text. */
 const char *utf8_shorten(char *text, int columns);
 
 #endif

@@ -116,7 +116,7 @@ static void show_line(struct overview *st, const char *colour, const char *line)
 	print_coloured(colour, line);
 	st->shown += strlen(line) + 1;
 	if (st->rows > 0)
-		st->rows_used += 1 + (int)(strlen(line) - 1) / st->columns;
+		st->rows_used += 1 + (utf8_columns(line) - 1) / st->columns;
 }
 
 static void show_nodes(struct overview *st, const struct tally *t, const usec took[NODES_MAX])

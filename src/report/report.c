@@ -53,55 +53,86 @@ const char *report_holder(
 	return dst;
 }
 
-/* "2nd" */
-static void add_place(struct line *l, int place)
+/* "2nd in queue", or without words "2nd" */
+static void add_place(struct line *l, int place, bool has_words)
 {
 	int last = place / 10 % 10 == 1 ? 0 : place % 10;
 
 	if (place == 1)
-		line_add(l, "; next in queue");
+		line_add(l, "; next");
 	else
-		line_add(l, "; %d%s in queue", place,
+		line_add(l, "; %d%s", place,
 			last == 1   ? "st"
 			: last == 2 ? "nd"
 			: last == 3 ? "rd"
 				    : "th");
+	if (has_words)
+		line_add(l, " in queue");
 }
 
-/* A holder of less than this is left out. */
+/* A holder and a key are not shortened to less than this. */
 #define HOLDER_LEAST 9
+#define KEY_LEAST 5
+
+#define HELD_BY ", held by "
+#define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+/* The parts of a message about a wait, apart from the time, the key, and the place in the queue. */
+struct detail {
+	bool has_limit, has_holder, has_words;
+};
+
+/* Returns the columns that are left for the key and the holder. */
+static int lay_out(char start[REPORT_MAX], char end[REPORT_MAX], const struct lock *lock,
+	usec waited, int width, struct detail detail)
+{
+	char time[DURATION_TEXT_MAX];
+	struct line l = line_begin(start);
+
+	line_add(&l, "waiting %s", duration_format(time, waited / USEC_SEC * USEC_SEC));
+	if (detail.has_limit && lock->policy.wait != NEVER)
+		line_add(&l, " of %s", duration_format(time, lock->policy.wait));
+	line_add(&l, policy_is_semaphore(&lock->policy) ? " for a slot of '" : " for '");
+	l = line_begin(end);
+	if (lock->waiter.state == WAITER_QUEUED)
+		add_place(&l, lock->waiter.rank + 1, detail.has_words);
+	return width - (int)(strlen(start) + strlen("'") + strlen(end)) -
+	       (detail.has_holder ? (int)strlen(HELD_BY) : 0);
+}
 
 const char *report_waiting(char dst[REPORT_MAX], const struct lock *lock,
 	const struct key_list *keys, usec waited, int width)
 {
-	char start[REPORT_MAX], end[REPORT_MAX], time[DURATION_TEXT_MAX];
+	/* The first of these that fits; the last one otherwise. */
+	static const struct detail details[] = {{true, true, true}, {false, true, true},
+		{false, true, false}, {false, false, true}, {false, false, false}};
+	char start[REPORT_MAX], end[REPORT_MAX];
 	char holder[HOLDER_TEXT_MAX], key[REQUEST_KEY_MAX + 1];
-	const char *by = ", held by ";
-	struct line l = line_begin(start);
-	int count, room;
+	struct line l;
+	int count, room, least, i = -1;
 	const struct reply reply = tally_holder(&lock->tally, &count);
 
-	line_add(&l, "waiting %s", duration_format(time, waited / USEC_SEC * USEC_SEC));
-	if (lock->policy.wait != NEVER)
-		line_add(&l, " of %s", duration_format(time, lock->policy.wait));
-	line_add(&l, policy_is_semaphore(&lock->policy) ? " for a slot of " : " for ");
-	l = line_begin(end);
-	if (lock->waiter.state == WAITER_QUEUED)
-		add_place(&l, lock->waiter.rank + 1);
 	utf8_escape(key, sizeof(key), keys->key[reply.key], strlen(keys->key[reply.key]));
 	report_holder_text(holder, &lock->tally);
 	if (!holder[0] && count > 0)
 		snprintf(holder, sizeof(holder), "another waiter, soon");
 	if (!holder[0])
 		snprintf(holder, sizeof(holder), "another client");
-	room = width - (int)(strlen(start) + strlen(by) + strlen(end)) - 2;
+	do {
+		i++;
+		room = lay_out(start, end, lock, waited, width, details[i]);
+		least = (int)usec_min(utf8_columns(key), KEY_LEAST) +
+			(details[i].has_holder ? HOLDER_LEAST : 0);
+	} while (room < least && i + 1 < COUNT_OF(details));
+	if (!details[i].has_holder)
+		holder[0] = '\0';
 	if (room < utf8_columns(key) + utf8_columns(holder))
-		utf8_shorten(key, room / 2 < 2 * HOLDER_LEAST ? 2 * HOLDER_LEAST : room / 2);
-	room -= utf8_columns(key);
+		utf8_shorten(key, (int)usec_max(usec_min(room / 2, room - HOLDER_LEAST),
+					  room - utf8_columns(holder)));
 	l = line_begin(dst);
-	line_add(&l, "%s'%s'", start, key);
-	if (room >= HOLDER_LEAST)
-		line_add(&l, "%s%s", by, utf8_shorten(holder, room));
+	line_add(&l, "%s%s'", start, key);
+	if (holder[0])
+		line_add(&l, HELD_BY "%s", utf8_shorten(holder, room - utf8_columns(key)));
 	line_add(&l, "%s", end);
 	return dst;
 }

@@ -222,6 +222,24 @@ shows_waiters() {
 	says 0 "'sem' is a semaphore: slots of it are held with limit 3" "hint: *" status sem
 }
 
+@test "status: characters that take two columns of a terminal are counted so" {
+	local key="夜間バックアップ" owner="日本語日本語日本語日本語日本語日本語日本語@web1" width
+	redlock acquire -k "$key" --owner "$owner" "${LONG[@]}" > "$T/token"
+	redlock acquire -k plain --owner "alice@web1.example.com:4211 backup.sh --full /srv/data/of/all" "${LONG[@]}" > "$T/token"
+	for width in 60 80; do
+		run -0 env TERM=xterm "$REDLOCK_BUILD/tools/pty" -- sh -c "stty cols $width; \"\$0\" status" "$REDLOCK_BUILD/redlock"
+		output=${output//$'\r'/}
+		[ "$(LC_ALL=C.UTF-8 wc -L <<< "$output")" -le $width ]
+		is_like "$output" "*夜間*日本語*3/3    0*"
+	done
+	# the columns of both rows are below each other
+	is_like "$output" "KEY   *?plain             alice*?$key  日本語*"
+	# the line of a waiter
+	TERM=xterm run -75 "$REDLOCK_BUILD/tools/pty" expect:'next in queue' -- sh -c 'stty cols 80; exec "$0" run -w 4s -k "$1" -- true' "$REDLOCK_BUILD/redlock" "$key"
+	grep -o 'redlock: waiting [^;]*; next in queue' <<< "$output" > "$T/shown"
+	[ "$(LC_ALL=C.UTF-8 wc -L < "$T/shown")" -le 80 ]
+}
+
 @test "status: too few nodes" {
 	acquire job
 	kill_node 1

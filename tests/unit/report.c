@@ -1071,10 +1071,22 @@ TEST(report_waiting_fits_the_terminal)
 		"waiting 12s of 10m for 'k', held by alice@web...ull /srv; 5th in queue");
 	lock.policy.wait = NEVER;
 	lock.waiter.rank = 1;
-	CHECK_TEXT(waiting(&lock, "k", 20), "waiting 12s for 'k'; 2nd in queue");
+	CHECK_TEXT(waiting(&lock, "short", 57),
+		"waiting 12s for 'short', held by alic...srv; 2nd in queue");
+	CHECK_TEXT(waiting(&lock, "short", 47), "waiting 12s for 'short', held by ali...srv; 2nd");
+	CHECK_TEXT(waiting(&lock, "short", 40), "waiting 12s for 'short'; 2nd in queue");
+	CHECK_TEXT(waiting(&lock, "short", 30), "waiting 12s for 'short'; 2nd");
+	CHECK_TEXT(waiting(&lock, "nightly-backup", 30), "waiting 12s for 'ni...up'; 2nd");
+	CHECK_TEXT(waiting(&lock, "k", 20), "waiting 12s for 'k'; 2nd");
+	lock.policy.wait = 10 * USEC_SEC;
+	CHECK_TEXT(waiting(&lock, "long-key-name-long-key-name-long-key-name", 70),
+		"waiting 12s of 10s for 'long...ame', held by alic.../srv; 2nd in queue");
+	CHECK_INT((int)strlen(text), 70);
+	CHECK_TEXT(waiting(&lock, "short", 30), "waiting 12s for 'short'; 2nd");
+	lock.policy.wait = NEVER;
 	memset(key, 'k', sizeof(key) - 1);
 	key[sizeof(key) - 1] = '\0';
-	for (int width = 76; width < 200; width++) {
+	for (int width = 66; width < 200; width++) {
 		CHECK((int)strlen(waiting(&lock, key, width)) <= width);
 		CHECK(strstr(text, "kk...kk"));
 		CHECK(strstr(text, ", held by "));

@@ -235,3 +235,45 @@ TEST(texts_are_shortened_at_the_end_or_in_the_middle)
 	strcpy(text, long_text);
 	CHECK_TEXT(utf8_shorten(text, 1), "\xc3\xa4...\xe2\x82\xac");
 }
+
+/* ka, ki, a latin letter, and e with a mark of its own */
+#define KA "\xe3\x82\xab"
+#define KI "\xe3\x82\xad"
+#define MARKED "e\xcc\x81"
+
+TEST(wide_characters_have_two_columns_and_marks_none)
+{
+	static const char wide[] = KA KI KA KI KA KI;
+	char text[80];
+
+	CHECK_INT(utf8_columns(""), 0);
+	CHECK_INT(utf8_columns("abc"), 3);
+	CHECK_INT(utf8_columns(KA "b" KI), 5);
+	CHECK_INT(utf8_columns(MARKED MARKED), 2);
+	CHECK_INT(utf8_columns("\xe1\x84\x80\xe1\x85\xa1"), 2); /* Hangul in parts */
+	CHECK_INT(utf8_columns("\xef\xbd\xb6"), 1); /* a narrow ka */
+	CHECK_INT(utf8_columns("\xef\xbc\xa1"), 2); /* a full-width A */
+	CHECK_INT(utf8_columns("\xe2\x98\x83\xc3\xbc"), 2); /* a snowman */
+	CHECK_INT(utf8_columns("\xf0\x9f\x94\x92"), 2); /* a lock */
+	CHECK_INT(utf8_columns("\xf0\xa0\x80\x80"), 2);
+	for (int columns = 5; columns < 15; columns++) {
+		strcpy(text, wide);
+		CHECK(utf8_columns(utf8_cut(text, columns)) <= columns);
+		CHECK(columns < 12 || strcmp(text, wide) == 0);
+		strcpy(text, wide);
+		CHECK(utf8_columns(utf8_shorten(text, columns)) <= columns);
+		CHECK(columns < 12 || strcmp(text, wide) == 0);
+	}
+	strcpy(text, wide);
+	CHECK_TEXT(utf8_cut(text, 8), KA KI "...");
+	strcpy(text, wide);
+	CHECK_TEXT(utf8_shorten(text, 9), KA "..." KI);
+	strcpy(text, wide);
+	CHECK_TEXT(utf8_shorten(text, 11), KA KI "..." KA KI);
+	strcpy(text, "ab" MARKED "cd" MARKED "fg");
+	CHECK_TEXT(utf8_shorten(text, 7), "ab..."
+					  "fg");
+	strcpy(text, "a" MARKED "cd" MARKED MARKED "g");
+	CHECK_TEXT(utf8_shorten(text, 6), "a" MARKED "..."
+					  "g");
+}

@@ -316,7 +316,8 @@ TEST(doctor_out_of_reach)
 		bool is_out;
 		const char *id, *words;
 	} cases[] = {
-		{REASON_UNRESOLVED, true, "unreachable", "has a name that does not resolve: it \\x1b"},
+		{REASON_UNRESOLVED, true, "unreachable",
+			"has a name that does not resolve: it \\x1b"},
 		{REASON_CONNECT, true, "unreachable", "cannot be reached: it \\x1b"},
 		{REASON_CLOSED, true, "unreachable", "closed the connection: it \\x1b"},
 		{REASON_CONNECT_TIMEOUT, true, "unreachable",

@@ -8,7 +8,8 @@
 -- client wakes its waiters. A key that another client has, maybe only until its attempt fails, is
 -- reserved for that client to pass on.
 --
--- The reply has the value of the first key, unless the request is a plain one: a client that knows only the id of its token learns its list from it.
+-- The reply has the value of the first key, unless the request is a plain one: a client that knows only
+-- the id of its token learns from it with which nodes the lock was acquired.
 --
 -- FLAG_LEAVES: a waiter passes on the reservation that it did not use, under the same id. It deletes
 -- no key: the client may hold the lock.

@@ -107,7 +107,9 @@ static void link_down(struct step *s, int node)
 
 	peer_may_land(s, node);
 	p->link = LINK_DOWN;
-	if (p->asked == OP_ACQUIRE || p->asked == OP_REPAIR)
+	/* An extension may land after the request that sets the key. */
+	if (p->asked == OP_ACQUIRE || p->asked == OP_REPAIR ||
+		(p->asked == OP_EXTEND && s->now < p->late_key_until))
 		p->late_key_until = key_gone_at(&s->lock->policy, s->now);
 	p->asked = OP_NONE;
 	p->releasing = false;

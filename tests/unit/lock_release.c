@@ -667,6 +667,30 @@ TEST(a_request_that_sets_the_key_may_arrive_after_the_release)
 }
 
 /* Long after the connection broke, the key of a late request has expired. */
+/* Each of two connections broke with a request in flight. */
+TEST(an_extension_may_arrive_after_the_request_that_sets_the_key)
+{
+	struct rig r;
+	usec until = 0, broke_at;
+
+	ask(&r, 3, 0);
+	votes(&r, "YY");
+	link_down(&r, 2, REASON_CLOSED);
+	next_round(&r);
+	link_up(&r, 2);
+	CHECK_INT(r.fake[2].queue[0].op, OP_EXTEND);
+	votes(&r, "YY");
+	pass(&r, 10 * MS);
+	broke_at = r.now;
+	link_down(&r, 2, REASON_CLOSED);
+	let_go(&r);
+	link_up(&r, 2);
+	votes(&r, "YYG");
+	finish(&r);
+	CHECK_INT(lock_unreleased(&r.lock, &until), 1);
+	CHECK(until >= broke_at + TTL);
+}
+
 TEST(a_request_that_cannot_arrive_any_more_is_no_pending_release)
 {
 	struct rig r;

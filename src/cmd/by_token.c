@@ -27,7 +27,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long a background holder may take to release, on a busy machine. */
+/* How long a background holder may take to release, on a busy machine, besides four node timeouts
+ * (peer_release_time()). */
 #define HOLDER_RELEASE_TIME (5 * USEC_SEC)
 
 #define TOKEN_HINT "its first line must be what 'redlock acquire' printed"
@@ -440,11 +441,13 @@ static int ask_background_holder(struct settings *s, enum kept *kept, int *statu
 		*status = STATUS_INTERNAL;
 		return -1;
 	}
-	*kept = registry_forget(s->token)    ? KEPT_LOST
-		: registry_has(entry.holder) ? KEPT_NONE
-					     : KEPT_RELEASED;
+	if (registry_forget(s->token) || was_lost)
+		*kept = KEPT_LOST;
+	else if (!registry_has(entry.holder))
+		*kept = KEPT_RELEASED;
 	return 0;
 }
+
 /*
  * The keys that are lost: all, or, for `check`, which leaves the others, those that the token does
  * not hold alone. *query keeps the replies about all keys.

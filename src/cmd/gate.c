@@ -53,11 +53,11 @@ struct gate {
 	struct supervision watch;
 };
 
-/* A store that cannot be used is a wrong setting, unless this process lacks memory or descriptors.
+/* A store that cannot be used is a wrong setting, unless memory, descriptors or locks are used up.
  */
 static int fail(const struct gate *g, const char *what, int error)
 {
-	bool is_shortage = error == ENOMEM || error == EMFILE || error == ENFILE;
+	bool is_shortage = error == ENOMEM || error == EMFILE || error == ENFILE || error == ENOLCK;
 
 	log_say(LOG_ERRORS, "cannot %s --store '%s': %s", what, g->store, file_reason(error));
 	return is_shortage ? STATUS_INTERNAL : STATUS_CONFIG;
@@ -116,7 +116,8 @@ static int lock_store(struct gate *g)
 
 static int refuse_nested(const struct gate *g)
 {
-	log_say(LOG_NORMAL, "%s is locked by a process that this one is part of", g->name);
+	log_say(LOG_NORMAL, "%s is locked by a process in which this gate runs", g->name);
+	log_hint(LOG_NORMAL, "name another --store for the inner gate");
 	return (int)g->settings->conflict_exit_code;
 }
 
@@ -275,7 +276,8 @@ static int supervise(struct gate *g)
 
 int cmd_gate(struct settings *s)
 {
-	struct gate g = {.settings = s, .began = clock_now()};
+	const usec now = clock_now();
+	struct gate g = {.settings = s, .began = now, .until = usec_add(now, s->wait)};
 	struct err e;
 	int error, status;
 
@@ -284,7 +286,6 @@ int cmd_gate(struct settings *s)
 		log_hint(LOG_ERRORS, "redlock gate --fence N --store FILE -- COMMAND");
 		return STATUS_USAGE;
 	}
-	g.until = usec_add(g.began, s->wait);
 	utf8_escape(g.store, sizeof(g.store), s->store, strlen(s->store));
 	snprintf(g.name, sizeof(g.name), "'%s'", g.store);
 	error = file_open_place(&g.place, s->store);

@@ -46,7 +46,8 @@ void registry_remove(void);
  * id, until registry_forget(), the next registry_add() of the same keys and slot, or for a day. */
 void registry_lose(const char *id);
 
-/* Has that process, which has ended, left its entry? A later walk removes it. */
+/* Did that process, which has ended, leave its entry: was it killed, or could it not release? False
+ * if another process has removed the entry meanwhile. */
 bool registry_has(pid_t holder);
 
 struct registry {

@@ -15,7 +15,8 @@ static usec key_gone_at(const struct policy *p, usec landed)
 	return landed + p->ttl + p->drift + p->drift / usec_max((p->ttl - p->drift) / p->drift, 1);
 }
 
-/* A second release needs a new connection: with TLS, four times as long as a reply. */
+/* A release that is sent again needs a new connection: with TLS, connecting and the reply take four
+ * times as long as a reply alone. */
 usec peer_release_time(const struct policy *policy, const struct peer *p)
 {
 	usec slow = usec_min(8 * p->usual, 4 * policy->node_timeout);

@@ -136,7 +136,8 @@ void peer_link_event(struct step *s, const struct event *ev);
 /* Connects again, to release; a few times at most, then it does nothing. */
 void peer_reopen(struct step *s, int node);
 
-/* Returns how long a release may take: longer for a node that answers slowly. */
+/* Returns how long a release may take: a second, or eight times the usual time of the node if that
+ * is longer (four node timeouts at most); never more than half the TTL. */
 usec peer_release_time(const struct policy *policy, const struct peer *p);
 
 /* The release has no answer for longer than the node usually takes, or the request before it is

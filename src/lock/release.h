@@ -8,7 +8,7 @@
  *	release_vote()      EV_REPLY to a release
  *	release_advance()   sends what is due; PHASE_OVER
  *
- * Nothing here fails: a release that no node answers ends after a second.
+ * Nothing here fails: a release that no node answers ends after peer_release_time().
  */
 #ifndef LOCK_RELEASE_H
 #define LOCK_RELEASE_H

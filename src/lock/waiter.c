@@ -12,7 +12,7 @@
 /* A client that waits for longer than this keeps only the connection to the queue node. */
 #define SHED_AFTER USEC_SEC
 
-/* A client that may not queue tries it again after so long: rights change, and errors end. */
+/* A client that may not queue tries it again after so long: it may have got the rights. */
 #define POLLS_FOR (5 * USEC_SEC)
 
 static const struct peer *queue_peer(const struct lock *lock)

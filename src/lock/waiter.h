@@ -68,7 +68,8 @@ struct waiter {
 	int tries; /* failed attempts in a row since the last wake-up */
 	unsigned silent; /* bit i: since the attempt began, the connection to node i broke, or node
 			    i did not let us queue */
-	bool met_foreign; /* another program has had the key meanwhile: it wakes no waiter */
+	bool met_foreign; /* another program had the key at the last attempt, or at a look since
+			     then: it wakes no waiter */
 	unsigned full; /* bit i: node i, where the queue is, has too many clients for us; 0: no such
 			  node */
 	struct reply problem; /* why the waiter polls, or did */

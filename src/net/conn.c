@@ -734,7 +734,7 @@ static bool is_half_read(const struct conn *c, int before, size_t sent)
 	       unread(c->fd) - before < counted(c->out, sent);
 }
 
-/* Sends what is queued; the last request in it is pending. */
+/* Sends what is queued. If the connection breaks, no request is pending afterwards. */
 static void send_queued(struct conn *c)
 {
 	bool is_at_work = c->pending_count > 1 && c->logins == 0 && is_local(c);

@@ -135,7 +135,7 @@ const char *tls_version(void)
 #define FUNCTIONS(X) \
 	X(OPENSSL_init_crypto) X(OPENSSL_init_ssl) X(TLS_client_method) \
 	X(SSL_CTX_new) X(SSL_CTX_free) X(SSL_CTX_ctrl) X(SSL_CTX_set_options) X(SSL_CTX_set_verify) \
-	X(SSL_CTX_set_cert_cb) X(SSL_CTX_set_default_passwd_cb) \
+	X(SSL_CTX_set_cert_cb) \
 	X(SSL_CTX_load_verify_locations) X(SSL_CTX_set_default_verify_dir) \
 	X(X509_get_default_cert_dir) X(X509_get_default_cert_file) \
 	X(SSL_CTX_get_cert_store) X(X509_STORE_add_cert) X(X509_STORE_add_crl) \
@@ -407,6 +407,7 @@ static bool load_chain(SSL_CTX *c, BIO *in)
 {
 	X509 *cert = ssl.PEM_read_bio_X509_AUX(in, NULL, refuse_passphrase, NULL);
 	bool loaded = cert && ssl.SSL_CTX_use_certificate(c, cert) == 1;
+	unsigned long code;
 
 	ssl.X509_free(cert);
 	while (loaded && (cert = ssl.PEM_read_bio_X509(in, NULL, refuse_passphrase, NULL))) {
@@ -415,7 +416,9 @@ static bool load_chain(SSL_CTX *c, BIO *in)
 			ssl.X509_free(cert);
 	}
 	/* The end of the file is an error, too. */
-	return loaded && ERR_GET_REASON(ssl.ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+	code = ssl.ERR_peek_last_error();
+	return loaded && ERR_GET_LIB(code) == ERR_LIB_PEM &&
+	       ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
 }
 
 static bool load_key(SSL_CTX *c, BIO *in)
@@ -655,7 +658,6 @@ static int make_context(const struct tls_settings *s, const struct file_wait *wa
 	 * clock. */
 	ssl.SSL_CTX_ctrl(c, SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY, NULL);
 	ssl.SSL_CTX_set_verify(c, SSL_VERIFY_PEER, verify_certificate);
-	ssl.SSL_CTX_set_default_passwd_cb(c, refuse_passphrase);
 	if (!s->cert)
 		ssl.SSL_CTX_set_cert_cb(c, note_certificate_request, NULL);
 	if (load_files(c, s, wait, e) < 0) {

@@ -29,8 +29,8 @@ struct latency {
 /* All 0 without pings. */
 struct latency diagnosis_latency(const struct node_facts *p);
 
-/* The node's longest answer takes more than half of the node timeout: an attempt that connects
- * first has time for two. */
+/* Is the 99th percentile longer than half of the node timeout? A first attempt connects and asks:
+ * two round trips within one node timeout. */
 bool diagnosis_is_slow(const struct settings *s, const struct node_facts *p);
 
 /* The least difference of the node's clock to ours, however long request and reply travelled;

@@ -212,6 +212,28 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	done
 }
 
+@test "files of several certificates: a chain of authorities, revoked certificates, one authority twice" {
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=between -keyout "$C/between.key" \
+		-out "$C/between.csr" 2> "$C/log"
+	openssl x509 -req -in "$C/between.csr" -CA "$C/ca.pem" -CAkey "$C/ca.key" -CAcreateserial -days 30 -out "$C/between.pem" \
+		-extfile <(echo basicConstraints=critical,CA:TRUE) 2> "$C/log"
+	CA=between certificate below DNS:client
+	cat "$C/below.pem" "$C/between.pem" > "$T/chain.pem"
+	tls_node 3 good --tls-auth-clients yes
+	name_nodes
+	is_refused "requires a client certificate, or refuses ours" --cert "$C/below.pem" --cert-key "$C/below.key"
+	works --cert "$T/chain.pem" --cert-key "$C/below.key"
+	{ cat "$C/below.pem"; printf -- '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'; } > "$T/damaged.pem"
+	run -78 redlock run -n -k job --cert "$T/damaged.pem" --cert-key "$C/below.key" -- touch "$T/never"
+	openssl ca -gencrl -config "$C/ca.cnf" -cert "$C/ca.pem" -keyfile "$C/ca.key" -crldays 30 -out "$T/revoked.pem" 2> "$C/log"
+	cat "$C/other.pem" "$T/revoked.pem" "$C/ca.pem" "$C/ca.pem" > "$T/authorities.pem"
+	works --cacert "$T/authorities.pem" --cert "$T/chain.pem" --cert-key "$C/below.key"
+	head -c 5M /dev/zero | tr '\0' '#' | cat "$C/ca.pem" - > "$T/large.pem"
+	run -78 redlock run -n -k job --cacert "$T/large.pem" -- touch "$T/never"
+	is_like "$output" "*cannot read --cacert '$T/large.pem': *"
+	[ ! -e "$T/never" ]
+}
+
 # certificates_of CA CERTIFICATE: from now on, the nodes have that certificate, and trust clients of that authority only;
 # their old connections are closed.
 certificates_of() {

@@ -48,6 +48,7 @@ struct gate {
 	struct file_place place;
 	usec began;
 	usec until; /* when --wait ends */
+	bool has_said_waiting;
 	int lock; /* descriptor of the locked store; closed at exec */
 	struct signals signals;
 	struct supervision watch;
@@ -110,7 +111,9 @@ static int lock_store(struct gate *g)
 	error = file_lock(at, at->name, 0, usec_min(g->until, g->began + WAITING_AFTER), &g->lock);
 	if (error != ETIMEDOUT || g->until <= g->began + WAITING_AFTER)
 		return error;
-	say_waiting(g);
+	if (!g->has_said_waiting)
+		say_waiting(g);
+	g->has_said_waiting = true;
 	return file_lock(at, at->name, 0, g->until, &g->lock);
 }
 

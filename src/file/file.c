@@ -457,7 +457,8 @@ static int read_pipe(
 	bool is_slow = !wait->is_slow;
 	ssize_t n = -1;
 
-	for (*len = 0; *len < size && n != 0; *len += (size_t)usec_max(n, 0)) {
+	*len = 0;
+	while (*len < size && n != 0) {
 		bool is_ready = alarm_wait(&pipe, 1, SIGNALS_APART) > 0;
 		usec now = clock_now();
 
@@ -466,6 +467,8 @@ static int read_pipe(
 		n = read(fd, dst + *len, size - *len);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return errno;
+		/* The caller wipes this much, whatever the result. */
+		*len += n > 0 ? (size_t)n : 0;
 		if (n != 0 && now >= end)
 			return ETIME;
 		if (n != 0 || is_ready)

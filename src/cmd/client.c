@@ -11,6 +11,7 @@
 #include "cmd/print.h"
 #include "cmd/setup.h"
 #include "net/tls.h"
+#include "proc/supervisor.h"
 #include "proc/tree.h"
 #include "report/list.h"
 #include "report/problem.h"
@@ -94,6 +95,7 @@ int client_open(
 {
 	const struct policy policy = settings_policy(s);
 	char owner[OWNER_MAX] = "";
+	const bool waits = setup_tls_waits(s);
 	struct caught caught;
 	size_t used = 0;
 
@@ -118,10 +120,15 @@ int client_open(
 	c->is_live = log_is_live();
 	c->message_at = clock_now() + FIRST_MESSAGE_AFTER;
 	c->message_interval = MESSAGE_INTERVAL;
-	session_start(&c->session);
-	/* OpenSSL is loaded while the connections open. No node has a request yet. */
-	if (setup_tls(s, e) == 0)
+	/* OpenSSL is loaded while the connections open, but the time for these does not count the
+	 * wait for a pipe. No node has a request yet. */
+	if (!waits)
+		session_start(&c->session);
+	if (setup_tls(s, e) == 0) {
+		if (waits)
+			session_start(&c->session);
 		return 0;
+	}
 	/* A signal ends the wait for a pipe. */
 	if (signals_next(&c->signals, &caught) && caught.is_fatal)
 		client_die(c, caught.number);
@@ -266,7 +273,7 @@ SELDOM static void warn_of_holder_above(struct client *c)
 	gethostname(host, sizeof(host) - 1);
 	len = strlen(host);
 	if (!at || strncmp(at + 1, host, len) != 0 || sscanf(at + 1 + len, ":%d", &pid) != 1 ||
-		!tree_has(pid, getpid()) || !tree_has_our_name(pid))
+		!tree_is_below(pid, SUPERVISOR_NAME))
 		return;
 	c->has_warned_above = true;
 	log_hint(LOG_NORMAL,

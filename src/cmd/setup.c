@@ -66,6 +66,13 @@ static usec patience(const struct settings *s)
 	return least == 0 ? WRITER_SLOW : least;
 }
 
+static bool is_pipe(const char *file)
+{
+	struct stat st;
+
+	return file && stat(file, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 struct file_wait setup_pipe_wait(const struct settings *s)
 {
 	return (struct file_wait){.until = clock_now() + usec_min(patience(s), HOPELESS_TIME)};
@@ -180,6 +187,11 @@ static int read_config(struct settings *s, struct err *e)
 		utf8_escape(shown, sizeof(shown), s->profile, strlen(s->profile)));
 	return err_hint(e, "it is looked for as $XDG_CONFIG_HOME/redlock/config and " SYSTEM_FILE
 			   ", or named with --config FILE");
+}
+
+bool setup_tls_waits(const struct settings *s)
+{
+	return is_pipe(s->tls.cacert) || is_pipe(s->tls.cert) || is_pipe(s->tls.cert_key);
 }
 
 int setup_tls(const struct settings *s, struct err *e)
@@ -549,10 +561,8 @@ SELDOM static void set_path(
 	void (*set)(const char *, const char *), const char *name, const char *file)
 {
 	char absolute[PATH_MAX];
-	struct stat st;
-	bool is_pipe = stat(file, &st) == 0 && S_ISFIFO(st.st_mode);
 
-	set(name, is_pipe ? NULL : make_absolute(absolute, file));
+	set(name, is_pipe(file) ? NULL : make_absolute(absolute, file));
 }
 
 static void set_file(void (*set)(const char *, const char *), const char *name, const char *file)

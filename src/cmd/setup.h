@@ -28,6 +28,9 @@ void setup_warn(const struct settings *s);
 /* Returns how long a file that is a pipe is waited for. */
 struct file_wait setup_pipe_wait(const struct settings *s);
 
+/* Is a file that setup_tls() reads a pipe, whose writer takes its time? */
+bool setup_tls_waits(const struct settings *s);
+
 /* Loads OpenSSL and the certificates, if a node needs TLS. Returns -1 with *e (ERR_TLS). */
 int setup_tls(const struct settings *s, struct err *e);
 

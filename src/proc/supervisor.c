@@ -510,7 +510,7 @@ _Noreturn static void supervise(
 	} else {
 		w->running = true;
 		/* `pkill -9 -f 'redlock run'` must not kill both processes. */
-		title_set("rl-supervisor");
+		title_set(SUPERVISOR_NAME);
 		/* After the start of the command, which would inherit the session. A session of its
 		 * own keeps the supervisor out of reach of the terminal and of signals to the
 		 * group, above all SIGSTOP. */

@@ -74,6 +74,9 @@ int supervisor_prepare(struct supervisor *s, char *const argv[], const struct si
  * Sends the first `late_len` bytes of policy->late. Messages report how the command ends. */
 void supervisor_start(struct supervisor *s, usec valid_until, size_t late_len);
 
+/* Of its process, as ps(1) shows it. */
+#define SUPERVISOR_NAME "rl-supervisor"
+
 /*
  * Both processes keep the descriptors inherited for the command (proc/inherited) for this time,
  * because a command that ends earlier then costs less. main calls supervisor_detach() for its own

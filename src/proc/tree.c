@@ -405,12 +405,14 @@ bool tree_is_stopped(pid_t pid)
 	return read_process(pid, &p) && p.stopped;
 }
 
-bool tree_has_our_name(pid_t pid)
+bool tree_is_below(pid_t pid, const char *name)
 {
-	struct process theirs, ours;
+	struct process p = {.parent = getpid()};
 
-	return read_process(pid, &theirs) && read_process(getpid(), &ours) &&
-	       strcmp(theirs.name, ours.name) == 0;
+	while (p.parent > 1 && read_process(p.parent, &p))
+		if (p.parent == pid && strcmp(p.name, name) == 0)
+			return true;
+	return false;
 }
 
 bool tree_has(pid_t root, pid_t pid)

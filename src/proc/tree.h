@@ -71,9 +71,8 @@ struct tree_birth tree_now(void);
 /* Is the process stopped at this moment? */
 bool tree_is_stopped(pid_t pid);
 
-/* Does that process have the name of this one? Processes of one program do, unless they change it.
- */
-bool tree_has_our_name(pid_t pid);
+/* Has `pid` a child with that name that is this process, or a process above it? */
+bool tree_is_below(pid_t pid, const char *name);
 
 /* Is `pid` root, or a descendant of root? */
 bool tree_has(pid_t root, pid_t pid);

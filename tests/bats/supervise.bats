@@ -1202,9 +1202,9 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	needs users
 	chmod 711 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$T"
 	chmod 777 "$T"/*.sock
-	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
+	cp "$REDLOCK_BUILD/redlock" "$T/another-name"
 	run -75 redlock run -k job -- setpriv --reuid=65534 --clear-groups -- env -i "REDLOCK_NODES=$REDLOCK_NODES" \
-		"$T/redlock" run -w 1500ms -k job -- true
+		"$T/another-name" run -w 1500ms -k job -- true
 	is_like "$output" "*hint: if process *, above this one, is the holder, this wait never ends*REDLOCK_HELD*"
 }
 

@@ -290,6 +290,11 @@ files_of() {
 	free_everywhere job
 }
 
+@test "a writer of a pipe takes its time: that does not count for the connections" {
+	run -0 redlock run --no-wait -k job --node-timeout 300ms --ttl 10s --cacert <(sleep 1; cat "$C/ca.pem") -- echo done
+	is_like "$output" "done"
+}
+
 @test "a private key that comes through a pipe is read once" {
 	for i in 1 2 3; do tls_node $i good --tls-auth-clients yes; done
 	name_nodes

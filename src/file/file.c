@@ -459,19 +459,21 @@ static int read_pipe(
 
 	*len = 0;
 	while (*len < size && n != 0) {
-		bool is_ready = alarm_wait(&pipe, 1, SIGNALS_APART) > 0;
+		int ready = alarm_poll(&pipe, 1, SIGNALS_APART);
+		/* By a filter, which alarm_open() reports: then only what is there is read. */
+		bool is_denied = ready < 0 && errno != EINTR && errno != ENOMEM;
 		usec now = clock_now();
 
 		if (alarm_is_signalled())
 			return EINTR;
 		n = read(fd, dst + *len, size - *len);
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
+		if (n < 0 && (is_denied || (errno != EAGAIN && errno != EINTR)))
 			return errno;
 		/* The caller wipes this much, whatever the result. */
 		*len += n > 0 ? (size_t)n : 0;
 		if (n != 0 && now >= end)
 			return ETIME;
-		if (n != 0 || is_ready)
+		if (n != 0 || ready > 0 || is_denied)
 			continue;
 		if (now >= wait->until)
 			return ENODATA;

@@ -36,8 +36,8 @@ int alarm_wait(struct pollfd *fds, size_t count, usec most);
 /* The same, but fails with errno like poll(2): for what also happens if alarm_open() has failed. */
 int alarm_poll(struct pollfd *fds, size_t count, usec most);
 
-/* A signal that would end the program is blocked, and waits to be read: for a wait in which no
- * other code looks at signals. */
+/* Is a blocked signal pending that would end the program (TERM, INT, HUP or QUIT, not ignored)? For
+ * waits during which no other code reads signals. */
 bool alarm_is_signalled(void);
 
 #endif

@@ -197,7 +197,8 @@ static char *end_of_first(char *text, int columns)
 	return text;
 }
 
-/* Returns the start of the last characters that fit, without the marks of one before them. */
+/* Returns the start of the last characters that fit. Skips the marks of a character that was cut.
+ */
 static char *start_of_last(char *text, int columns)
 {
 	int rest = utf8_columns(text), width;

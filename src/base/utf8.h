@@ -39,12 +39,12 @@ const char *utf8_escape_line(char *dst, size_t size, const char *line);
  */
 int utf8_columns(const char *text);
 
-/* Replaces the end of a printable text by "..." so that it has at most `columns`, 3 at least.
- * Returns the text. */
+/* Replaces the end of a printable text by "..." so that it has at most `columns` columns, which are
+ * 3 or more. Returns the text. */
 const char *utf8_cut(char *text, int columns);
 
-/* Replaces the middle of a printable text by "..." so that it has at most `columns`, 5 at least.
- * Returns the text. */
+/* Replaces the middle of a printable text by "..." so that it has at most `columns` columns; fewer
+ * than 5 count as 5. Returns the text. */
 const char *utf8_shorten(char *text, int columns);
 
 #endif

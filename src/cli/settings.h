@@ -176,7 +176,7 @@ int settings_check_key(const char *key, struct err *e);
 int settings_operand_key(
 	const struct settings *s, const char *name, char key[REQUEST_KEY_MAX + 1], struct err *e);
 
-/* A value that must not be empty is. Returns -1 with *e (ERR_USAGE). */
+/* Sets *e to "WHAT is empty", with a hint. Returns -1 (ERR_USAGE). */
 int settings_refuse_empty(const char *what, struct err *e);
 
 /* Why the text is not valid as a --key-format, or NULL. A constant. */

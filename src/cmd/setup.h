@@ -25,10 +25,11 @@ int setup(struct settings *s, struct err *e);
  * and that other users can read. */
 void setup_warn(const struct settings *s);
 
-/* Returns how long a file that is a pipe is waited for. */
+/* Returns until when redlock waits for the writer of a pipe: 5 s from this call, or --wait or
+ * --node-wait if that is shorter, and 2 s if that is 0. */
 struct file_wait setup_pipe_wait(const struct settings *s);
 
-/* Is a file that setup_tls() reads a pipe, whose writer takes its time? */
+/* Is a file that setup_tls() reads a pipe? Its writer may take its time. */
 bool setup_tls_waits(const struct settings *s);
 
 /* Loads OpenSSL and the certificates, if a node needs TLS. Returns -1 with *e (ERR_TLS). */

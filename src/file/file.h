@@ -93,7 +93,8 @@ enum file_kind {
 	FILE_ANY,
 };
 
-/* How long to wait for a program that writes to a pipe; the writer itself may take a minute. */
+/* Until when to wait for the writer of a pipe; times of clock_now(). The writer must close the pipe
+ * within a minute after the open, or by `until` if that is later. */
 struct file_wait {
 	usec until; /* without a writer; then ENODATA */
 	usec slow; /* when is_slow() is called, without a writer */
@@ -104,7 +105,7 @@ struct file_wait {
  * Reads a whole file, NUL-terminated; *st is the fstat(2) of the file that was read. `wait`: for
  * each kind but FILE_REGULAR, which is never waited for. Returns 0, or an errno: EFBIG if the file
  * does not fit, EINVAL if it is of another kind, ENODATA if a pipe has no writer, ETIME if its
- * writer does not close it, EINTR if the wait was ended by a signal that is blocked.
+ * writer does not close it, EINTR if a blocked signal is pending that would end the program.
  */
 int file_read(const char *path, enum file_kind kind, const struct file_wait *wait, char *dst,
 	size_t size, size_t *len, struct stat *st);

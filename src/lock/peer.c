@@ -8,6 +8,9 @@
  * before. */
 #define REPAIR_AGAIN (100 * USEC_MSEC)
 
+/* Of a release, at most, if no node is slow. */
+#define RELEASE_TIME USEC_SEC
+
 /* When a key that a node sets, or extends, by `landed` has expired there. The node's clock may be
  * as slow against ours as drift allows: ttl / (1 - drift / ttl), rounded up. */
 static usec key_gone_at(const struct policy *p, usec landed)

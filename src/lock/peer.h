@@ -31,8 +31,6 @@
 struct lock;
 struct step;
 
-#define RELEASE_TIME USEC_SEC /* of a release, at most, if no node is slow */
-
 enum link {
 	LINK_DOWN,
 	LINK_OPENING,

@@ -36,8 +36,9 @@ const char *report_holder(
 	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys, usec now);
 
 /* The same for one line of a terminal: "waiting 12s of 10m for 'nightly', held by alice@web1:42
- * backup; 2nd in queue", of at most `width` columns if that is possible: "waiting 12s for
- * 'nightly'; 2nd" at least. The key and the holder are shortened in the middle. */
+ * backup; 2nd in queue", of at most `width` columns if that is possible. The key and the
+ * holder are shortened in the middle. Then the limit, the words "in queue" and the holder are left
+ * out, in this order. */
 const char *report_waiting(char dst[REPORT_MAX], const struct lock *lock,
 	const struct key_list *keys, usec waited, int width);
 

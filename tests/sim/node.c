@@ -461,16 +461,24 @@ const char *node_waiter(const struct sim_node *n, int queue, int j)
 	return entry(n, key.queue[queue])->member[j].name;
 }
 
-bool node_has_waiter(const struct sim_node *n, const struct request *r, const char *name)
+static bool is_in_queues(const struct sim_node *n, int first, int end, const char *name)
 {
-	bool is_first = r->argv[3][0] == key_names[0][0];
-
-	for (int queue = is_first ? 0 : SIM_LOCKS + 1;
-		queue < (is_first ? SIM_LOCKS + 1 : SIM_QUEUES); queue++)
+	for (int queue = first; queue < end; queue++)
 		for (int j = 0; j < node_waiters(n, queue); j++)
 			if (strcmp(node_waiter(n, queue, j), name) == 0)
 				return true;
 	return false;
+}
+
+bool node_has_waiter(const struct sim_node *n, const struct request *r, const char *name)
+{
+	return r->argv[3][0] == key_names[0][0] ? is_in_queues(n, 0, SIM_LOCKS + 1, name)
+						: is_in_queues(n, SIM_LOCKS + 1, SIM_QUEUES, name);
+}
+
+bool node_queues(const struct sim_node *n, const char *name)
+{
+	return is_in_queues(n, 0, SIM_QUEUES, name);
 }
 
 bool node_has_other_limit(const struct sim_node *n, int limit)

@@ -177,6 +177,9 @@ int node_waiters(const struct sim_node *n, int queue);
 const char *node_waiter(const struct sim_node *n, int queue, int j);
 bool node_has_waiter(const struct sim_node *n, const struct request *r, const char *name);
 
+/* Is the waiter in any queue of the node? */
+bool node_queues(const struct sim_node *n, const char *name);
+
 /* The text of the record of --once-per; "": no record. */
 const char *node_record(const struct sim_node *n);
 

@@ -689,13 +689,8 @@ static bool has_lost_place(const struct client *c)
 {
 	const struct waiter *w = &c->session.lock.waiter;
 
-	if (!is_waiting(c) || w->state != WAITER_QUEUED)
-		return false;
-	for (int queue = 0; queue < SIM_QUEUES; queue++)
-		for (int i = 0; i < node_waiters(&world.node[w->node], queue); i++)
-			if (strcmp(node_waiter(&world.node[w->node], queue, i), w->id) == 0)
-				return false;
-	return true;
+	return is_waiting(c) && w->state == WAITER_QUEUED &&
+	       !node_queues(&world.node[w->node], w->id);
 }
 
 /* All faults end, but for dead connections that were not noticed, and one last fault; from now on a

@@ -40,9 +40,9 @@
 /*
  * Writes an id with 104 bits from the kernel's generator, ':', the time of day in seconds since
  * 1970, a space, '@' with the fingerprint and a space, unless it is "", and the owner text: the
- * value of the key on the nodes. The id alone tells whose lock it is; the time and the owner text
- * are for people. The owner text is cut to OWNER_MAX - 1. Returns -1 with *e
- * set if the kernel cannot return random bits: there is no second source.
+ * value of the key on the nodes. The id alone names the client that has the lock; the time and the
+ * owner text are for people. The owner text is cut to OWNER_MAX - 1. Returns -1 with *e set if the
+ * kernel cannot return random bits: there is no second source.
  */
 int token_make(char token[TOKEN_MAX], const char *fingerprint, const char *owner, struct err *e);
 

@@ -31,7 +31,7 @@ size_t utf8_printable(const unsigned char *s, size_t len);
  */
 const char *utf8_escape(char *dst, size_t size, const void *src, size_t len);
 
-/* The same for a whole line of output, whose parts should be escaped already: every backslash
+/* The same for a whole line of output. Its parts should be escaped already: every backslash
  * remains as it is. */
 const char *utf8_escape_line(char *dst, size_t size, const char *line);
 

@@ -102,7 +102,7 @@ struct visit {
 
 #define FIELD(name) offsetof(struct node_facts, name)
 
-/* Adds a question. The caller fills in the request, whose strings last until ask(). */
+/* Adds a question. The caller fills in the request. Its strings last until ask(). */
 static struct request *question(struct visit *v, size_t field)
 {
 	assert(v->questions < QUESTIONS_MAX);
@@ -918,7 +918,7 @@ static bool have_all_votes(const struct visit *v)
 	return true;
 }
 
-/* The reason against an admission: a node that has a lock, or whose locks cannot be searched. */
+/* The reason against an admission: a node has a lock, or its locks cannot be searched. */
 struct obstacle {
 	int node;
 	char key[120]; /* of the lock; "": the search failed */

@@ -453,8 +453,8 @@ static int outcome(struct run *r)
 	return -1;
 }
 
-/* Names each granting node whose record does not count: it may be another program's key, or the
- * node's clock was set. */
+/* Names each granting node with a record that does not count: it may be another program's key, or
+ * the node's clock was set. */
 static void log_void_records(const struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;

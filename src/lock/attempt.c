@@ -285,7 +285,7 @@ static bool retry(struct step *s, usec *wake_at)
 		patience_for_holder(&lock->patience, &lock->policy, s->now), wake_at);
 }
 
-/* A node whose refusal is heard needs no release, and a client that waits has the time for it. */
+/* A node needs no release if its refusal is heard, and a client that waits has the time for it. */
 static void refuse(struct step *s, usec *wake_at)
 {
 	if (s->lock->policy.wait > 0 && others_are_due(s, LEAST_HEARING_REFUSED, wake_at))

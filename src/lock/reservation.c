@@ -4,7 +4,7 @@
 
 #include "lock/peer.h"
 
-/* The first node in the order whose vote is not absent; -1: none. */
+/* The first node in the order with a vote that is not absent; -1: none. */
 static int first_node(const struct lock *lock, int key)
 {
 	for (int n = 0; n < lock->policy.nodes; n++)

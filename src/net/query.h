@@ -53,9 +53,10 @@ typedef bool query_answered(void *context, int node, int question);
 /*
  * Sends first[i][0..count-1] to node i, unless it is NULL, without waiting for the replies between.
  * All but the last have `is_followed`: one packet. The wait for each reply begins with the reply
- * before it, and is as long as for a single question. A question whose connection fails is answered
- * by the reason, and those after it are sent on a new connection; a node that is late with a reply
- * is asked no further. count 0: connects only, and answered() gets a failure as question 0.
+ * before it, and is as long as for a single question. If the connection of a question fails, the
+ * reason is its answer, and the questions after it are sent on a new connection; a node that is
+ * late with a reply is asked no further. count 0: connects only, and answered() gets a failure as
+ * question 0.
  */
 void query_ask_series(struct query *q, const struct request *const first[NODES_MAX], int count,
 	query_answered *answered, void *context);

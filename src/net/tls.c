@@ -233,7 +233,7 @@ static struct {
 	char *path[FILES]; /* absolute, for the folder may change; NULL: not named */
 	struct version first[FILES], version[FILES]; /* at the start; that was tried last */
 	bool has_trust; /* the context has its authorities */
-	bool has_failed; /* it could not be used, and nobody has been told */
+	bool has_failed; /* it could not be used, and no message has said so */
 	struct err failure;
 } common = {.renewing = PTHREAD_MUTEX_INITIALIZER};
 

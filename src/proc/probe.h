@@ -57,7 +57,7 @@ void probe_open(struct probe *p);
 void probe_check(struct probe *p);
 
 /* Sets `group` of each signal that the whole group has received from the same sender. Waits some
- * milliseconds for the signals whose group is not known. */
+ * milliseconds for the signals of an unknown group. */
 void probe_mark(struct probe *p, struct caught caught[], int count);
 
 /* Lets the probe end, and does not wait for that: the release comes first. Call probe_close()

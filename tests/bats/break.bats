@@ -223,7 +223,7 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 
 @test "run --takeover: of a free lock; not of the enclosing one; not with --limit or -n" {
 	run -0 redlock run -k job --takeover -- "$REDLOCK_BUILD/redlock" run -k job --takeover --reentrant -- true
-	# one whose variables are hidden, as behind sudo
+	# one with hidden variables, as behind sudo
 	run -0 --separate-stderr redlock run -k job -- sh -c "env -u REDLOCK_HELD '$REDLOCK_BUILD/redlock' run -q -k job --takeover -w 20s -- true
 		echo \$?; '$REDLOCK_BUILD/redlock' check; echo \$?"
 	is_like "$output" $'75\n*s\n0'

@@ -13,7 +13,7 @@ setup() {
 teardown() { nodes_stop; }
 
 LONG=(--ttl 600s --node-timeout 10s)
-# A client that does not wait, and whose votes are split, tries for two node timeouts: here, for four seconds.
+# A client that does not wait tries for two node timeouts if its votes are split: here, for four seconds.
 REFUSED=(--ttl 600s --node-timeout 2s)
 # Locks that end within seconds, though a process may be stopped for two or three.
 BRIEF=(--ttl 8s --node-timeout 2s)

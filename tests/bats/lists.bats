@@ -29,7 +29,7 @@ on() {
 	"$@"
 }
 
-# hold_in_background LIST NAME ARG...: a holder whose command ends when NAME.end exists.
+# hold_in_background LIST NAME ARG...: a holder; its command ends when NAME.end exists.
 hold_in_background() {
 	local list=$1 name=$2
 	shift 2

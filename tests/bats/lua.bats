@@ -32,7 +32,7 @@ refused() {
 	[ "$output" = "embed-lua: $T/script.lua:$what" ] || { echo "$output" && false; }
 }
 
-# is_denied TEXT: the error of a script whose user lacks a right, before Redis 7.2 and since then.
+# is_denied TEXT: the error of a script if its user lacks a right, before Redis 7.2 and since then.
 is_denied() { [[ "$1" == *"The user executing the script can't "* || "$1" == *"ACL failure in script: "* ]] || is_like "$1" denied; }
 
 # with_parts ARGUMENTS PART... -- LINE...: a script of these parts, in $T/script.lua; ARGUMENTS are names of ARGV.
@@ -393,7 +393,7 @@ guard_of() {
 	for kind in 6.2.16 6.3.4 7.0.15 7.2.4 8.0.2; do
 		[ "$(guard_of "$a 1 9 1 0" "${server/7.0.15/$kind}" "$master")" = "votes $a $a 1 9 1 1$h" ]
 	done
-	# of other servers, nobody knows which starts and promotions keep the id
+	# of other servers, it is not known which starts and promotions keep the id
 	for kind in 6.0.16 5.0.14 4.0.0 9.0.0 10.0.0 255.255.255; do
 		[ "$(guard_of "$a 1 9 1 0" "${server/7.0.15/$kind}" "$master")" = "votes $a $a 1 9 1 0" ]
 	done

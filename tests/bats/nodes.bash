@@ -27,7 +27,7 @@ redlock() {
 	${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@"
 }
 
-# hastily CMD...: `redlock` and `in_background` run the hasty program, some of whose constants are an eighth (UNLESS_HASTY
+# hastily CMD...: `redlock` and `in_background` run the hasty program: some of its constants are an eighth (UNLESS_HASTY
 # in src/base/clock.h).
 hastily() {
 	local -x REDLOCK_BUILD=$REDLOCK_BUILD/hasty
@@ -238,7 +238,7 @@ eventually() {
 	[ "$is_true" ]
 }
 # poll CMD...: for `eventually`; CMD sees the variables. Each pause is an eighth longer than the one before it, up to
-# 250 ms. A pause starts no process: it waits for a pipe to which nobody writes.
+# 250 ms. A pause starts no process: it waits for a pipe without a writer.
 poll() {
 	local poll_end=$((SECONDS + 40)) poll_ms=10 poll_pause poll_pipe=${BATS_RUN_TMPDIR:-$T}/silence silence
 	[ -p "$poll_pipe" ] || mkfifo "$poll_pipe"

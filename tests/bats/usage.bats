@@ -688,7 +688,7 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 	[ "$(grep -c sandbox "$T/err")" = 1 ]
 	run -69 alone ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -q -w 1500ms -k job -- touch "$T/never"
 	is_like "$output" "redlock: no quorum for 'job': *[(]Connection refused)?hint: no server listens there: *?$NEWCOMER"
-	# nobody chose this node: without -w, the end comes soon
+	# this node is the default: without -w, the end comes soon
 	run -69 alone ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -q -k job -- touch "$T/never"
 	is_like "$output" "redlock: no quorum for 'job': *[(]Connection refused)?hint: no server listens there: *?$NEWCOMER"
 	[ ! -e "$T/never" ]

@@ -48,7 +48,7 @@ waits_for_go() { echo "until [ -e $T/go ]; do sleep 0.1; done"; }
 	promote 1
 	eventually file_has "$T/holder" 'n1:6379 has moved: its name leads to another server now'
 	eventually uses "${MASTER[1]}"
-	# nobody extends the key there
+	# no client extends the key there
 	is_over() { [ "$(at "$old" exists job)" = 0 ]; }
 	eventually is_over
 	on_masters job 3

@@ -157,8 +157,8 @@ fail_over() {
 	name_masters
 }
 
-# promote I: the replica of pair I becomes a master. The old one stays a master, too, as if nobody could reach it to
-# tell it; the name follows.
+# promote I: the replica of pair I becomes a master. The old one stays a master, too, as if no message could reach
+# it; the name follows.
 promote() {
 	local i=$1
 	printf 'set last 1 px 1\nwait 1 10000\n' | lab redis-cli -h "${MASTER[i]}" > "$T/failover"

@@ -338,7 +338,7 @@ void client_chats(struct client *c)
 					c->session.lock.wakeup.in_vain > 1)))
 		return;
 	*until = usec_max(*until, world.now) + each;
-	/* A waiter whose node restarts queues at the next node, and at the first one again. */
+	/* If its node restarts, a waiter queues at the next node, and at the first one again. */
 	if (*until > world.now + (world.lost_queue ? 10 : 5) * each)
 		breach("chatter", "c%d asks too often, with %d waiters ahead of it%s", c->id,
 			w->rank, w->full ? ", at another node" : "");
@@ -403,7 +403,7 @@ static bool is_last_run(const char *text)
 	return text[0] && strtoul(text, NULL, 10) == world.runs;
 }
 
-/* The nodes that have the record of the last run, and whose clocks were not set. */
+/* The nodes that have the record of the last run, and clocks that were not set. */
 static int count_records(void)
 {
 	int nodes = 0;

@@ -741,7 +741,7 @@ static void subscribe(struct sim_node *n, const struct message *m)
 	snprintf(subscriber->waiter, sizeof(subscriber->waiter), "%s", channel.waiter);
 }
 
-/* A message to a connection; if it is not there any more, to nobody. */
+/* A message to a connection; none if the connection is not there any more. */
 static bool push_to(int client, int node, uint32_t wire, const struct sim_message *message)
 {
 	struct wire *w = &world.wire[client][node];

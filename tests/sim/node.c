@@ -110,7 +110,7 @@ static int numsub(struct server *s, const char *channel)
 	return count_subscribers(s->owner, &m);
 }
 
-/* On a copy, nobody receives the message. */
+/* On a copy, no client receives the message. */
 static int count_only(struct server *s, const char *channel, const char *text)
 {
 	(void)text;
@@ -257,7 +257,7 @@ bool node_next_change(struct sim_node *n, struct sim_watch *watch)
 	return false;
 }
 
-/* Nobody is subscribed there. */
+/* No client is subscribed there. */
 static int count_none(struct server *s, const char *channel)
 {
 	(void)s, (void)channel;

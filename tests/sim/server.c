@@ -82,7 +82,7 @@ struct word {
 };
 
 static lua_State *lua; /* the interpreter; commands push their replies to it */
-static struct server *at; /* the server whose script or command runs */
+static struct server *at; /* the server that runs a script or command */
 
 static const struct texts *texts(void)
 {

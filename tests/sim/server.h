@@ -61,7 +61,7 @@ struct server {
 	int histories;
 	bool is_promoted; /* in the life of this process: it has a second id */
 	unsigned known; /* scripts that it has carried out: 1 << op */
-	const char *user; /* who runs the script; NULL: "default" */
+	const char *user; /* the user that runs the script; NULL: "default" */
 	uint64_t denied; /* commands that the user has no right to: 1 << server_command_number() */
 	struct server_entry entry[SERVER_KEYS];
 

@@ -192,7 +192,7 @@ const char *node_arg(const struct request *r, const char *name);
 /* `redlock break` there: the holders of slot i are to end. */
 void node_revoke(struct sim_node *n, int i);
 
-/* Somebody deletes the key in slot i, or sets it. */
+/* A person deletes the key in slot i, or sets it. */
 void node_delete(struct sim_node *n, int i);
 void node_set(struct sim_node *n, int i, const char *value, usec ttl);
 
@@ -203,10 +203,11 @@ void node_watch(struct sim_node *n, struct sim_watch by, const struct request *r
 /* The server deletes the keys of locks that have expired. */
 void node_expire(struct sim_node *n);
 
-/* The connection's own changes: nobody tells it (NOLOOP), and it watches those keys no more. */
+/* The connection's own changes: the node does not tell it (NOLOOP), and it watches those keys no
+ * more. */
 void node_ignore_changes(struct sim_node *n, int client, uint32_t wire);
 
-/* Takes a watch out whose key has changed since. Returns false if there is none. */
+/* Takes out a watch if its key has changed since. Returns false if there is none. */
 bool node_next_change(struct sim_node *n, struct sim_watch *watch);
 
 /* Until then, redlock's user has no right to some commands. */

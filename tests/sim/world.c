@@ -1276,7 +1276,8 @@ static void check_forgotten(void)
 }
 
 /* A client that is gone, stopped or not connected left its key on that node: no client deletes it
- * before it ends. A holder whose other keys were deleted keeps it until it must give up. */
+ * before it ends. If a holder's other keys were deleted, it keeps this one until it must give up.
+ */
 static bool is_left_over(int node, int slot)
 {
 	const struct sim_node *n = &world.node[node];

@@ -165,7 +165,7 @@ TEST(patience_replies_that_are_permanent_for_a_reason_of_their_own)
 	CHECK(!reply_is_permanent(&a));
 }
 
-/* The time until a lock is given up whose only node refuses all connections. */
+/* The time until a lock is given up if its only node refuses all connections. */
 static usec tries_a_refused_node(const struct policy *p)
 {
 	struct rig r;

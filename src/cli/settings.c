@@ -169,10 +169,11 @@ static int check_times(struct settings *s, struct err *e)
 		s->node_timeout = default_node_timeout(s->ttl);
 	if (s->node_timeout == 0)
 		return refuse_zero(s, "--node-timeout", e);
+	/* `wait` sets no key, but its session begins quarantines of such a lock. */
+	if (wants_ttl(s) ? !ttl_fits(s) : settings_has_session(s) && s->ttl <= drift(s))
+		return ttl_is_too_short(s, has_default_timeout, e);
 	if (!wants_ttl(s))
 		return 0;
-	if (!ttl_fits(s))
-		return ttl_is_too_short(s, has_default_timeout, e);
 	s->grace = s->kill_after == NEVER ? deadline_default_grace(s->ttl) : s->kill_after;
 	s->grace = supervises(s) ? usec_min(s->grace, longest_grace(s)) : 0;
 	return 0;

@@ -318,6 +318,11 @@ hint: did you mean 1000ms? A number without a unit is in seconds; 's' shows that
 	[ "$status" -ne 64 ]
 	refused 64 "redlock: --ttl 0ms is too short for a node time-out of 50ms: two of them, the drift allowance (2ms) and the time to end the command must fit" \
 		run -k job --ttl 0 touch "$T/never"
+	for ttl in 0 1 2; do
+		refused 64 "redlock: --ttl ${ttl}ms is too short for a node time-out of 50ms: two of them and the drift allowance (2ms) must fit" \
+			wait -n --ttl ${ttl}ms job
+	done
+	redlock wait -n --ttl 3ms job
 	refused 64 "redlock: --ttl 30s is too short for a node time-out of 15s: two of them, the drift allowance (3s) and the time to end the command must fit" \
 		run -k job --node-timeout 15s touch "$T/never"
 	[ "${lines[1]}" = "hint: the least --ttl is 34s; a shorter --node-timeout permits a shorter one; 'redlock doctor' prints one that suits the round trips to the nodes" ]

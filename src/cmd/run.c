@@ -90,23 +90,6 @@ static size_t set_lock(struct run *r, const char *token)
 	return offsetof(struct variables, held) + used + 1;
 }
 
-/* Returns variables with room for the lock's, in place of earlier ones; NULL: no memory. */
-static struct variables *make_variables(struct run *r)
-{
-	struct variables *v;
-
-	r->late_size = offsetof(struct variables, held) + sizeof(HELD_VARIABLE) + TOKEN_ID_LEN + 1 +
-		       strlen(r->client.outer);
-	v = malloc(r->late_size);
-	if (v) {
-		memcpy(v->token, TOKEN_VARIABLE, sizeof(TOKEN_VARIABLE));
-		memcpy(v->slot, SLOT_VARIABLE, sizeof(SLOT_VARIABLE));
-		memcpy(v->fence, FENCE_VARIABLE, sizeof(FENCE_VARIABLE));
-		memcpy(v->held, HELD_VARIABLE, sizeof(HELD_VARIABLE));
-	}
-	return v;
-}
-
 static void set_number(const char *name, long number)
 {
 	char text[24];
@@ -158,10 +141,12 @@ static int prepare_supervisor(struct run *r, struct err *e)
 		.caller = r->client.caller,
 	};
 
-	policy.late = r->late = make_variables(r);
-	policy.late_size = r->late_size;
+	policy.late_size = r->late_size = offsetof(struct variables, held) + sizeof(HELD_VARIABLE) +
+					  TOKEN_ID_LEN + 1 + strlen(r->client.outer);
+	policy.late = r->late = malloc(r->late_size);
 	if (!r->late)
 		return err_system(e, ERR_SYSTEM, ENOMEM, "cannot start the command");
+	set_lock(r, ""); /* putenv() looks for the names */
 	set_environment(r);
 	free(earlier); /* the environment has the new ones */
 	session_hide(&r->client.session);

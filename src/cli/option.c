@@ -276,12 +276,12 @@ static int set_value(
 	case OPTION_NO_WAIT:
 		*(usec *)field = 0;
 		break;
-	case OPTION_FILE:
+	case OPTION_TEXT:
 		if (!*value)
 			return settings_refuse_empty(source, r->e);
 		*(const char **)field = value;
 		break;
-	case OPTION_TEXT:
+	case OPTION_ANY_TEXT:
 	case OPTION_SECRET:
 		*(const char **)field = value;
 		break;
@@ -407,7 +407,7 @@ static int missing_value(struct reading *r, const char *source, const struct opt
 
 static bool takes_any_text(const struct option_row *row)
 {
-	return row->kind == OPTION_KEY || row->kind == OPTION_TEXT || row->kind == OPTION_FILE;
+	return row->kind == OPTION_KEY || row->kind == OPTION_ANY_TEXT || row->kind == OPTION_TEXT;
 }
 
 /* Is the word no value for this option? "--" may be left over from an empty variable; an option of
@@ -1277,8 +1277,8 @@ const char *option_value(
 	long number;
 
 	switch (row->kind) {
+	case OPTION_ANY_TEXT:
 	case OPTION_TEXT:
-	case OPTION_FILE:
 	case OPTION_KEY_FORMAT:
 		text = *(const char *const *)field;
 		return text ? utf8_escape(dst, size, text, strlen(text)) : NULL;
@@ -1343,8 +1343,8 @@ bool option_is_exact(const struct settings *s, const struct option_row *row, con
 	if (strlen(row->name) + 3 + strlen(shown) > CONFIG_LINE_MAX)
 		return false;
 	switch (row->kind) {
+	case OPTION_ANY_TEXT:
 	case OPTION_TEXT:
-	case OPTION_FILE:
 	case OPTION_KEY_FORMAT:
 		return is_text_exact(*(const char *const *)((const char *)s + row->field), shown);
 	case OPTION_KEY:

@@ -20,8 +20,8 @@ enum option_kind {
 	OPTION_COUNT, /* no value; each mention adds 1 */
 	OPTION_OFF, /* no value; undoes an OPTION_COUNT */
 	OPTION_NO_WAIT, /* no value; sets a duration to 0 */
-	OPTION_TEXT,
-	OPTION_FILE, /* text that is not empty */
+	OPTION_TEXT, /* not empty */
+	OPTION_ANY_TEXT,
 	OPTION_SECRET, /* text that must stay secret: refused on the command line */
 	OPTION_KEY, /* repeated values add up, where the command takes several keys */
 	OPTION_KEY_FORMAT, /* text with exactly one %s */

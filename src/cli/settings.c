@@ -702,8 +702,6 @@ static int check_tls(const struct tls_settings *t, struct err *e)
 {
 	char shown[100];
 
-	if (t->sni && !*t->sni)
-		return settings_refuse_empty("--sni", e);
 	/* '.example.org' would match every certificate below that domain. A name that is empty up
 	 * to its '%' would match none. */
 	if (t->sni && strchr(".%", t->sni[0]))
@@ -725,8 +723,6 @@ int settings_finish(struct settings *s, struct err *e)
 
 	if (make_keys(s, e) < 0 || check_names(s, e) < 0 || imply_once_per(s, e) < 0)
 		return -1;
-	if (s->shell && !*s->shell)
-		return settings_refuse_empty("--command", e);
 	if (s->owner && !*s->owner)
 		s->owner = NULL;
 	if (s->owner && strlen(s->owner) >= OWNER_MAX)

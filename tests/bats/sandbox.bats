@@ -172,7 +172,7 @@ hint: redlock sandbox -- COMMAND; see 'redlock help sandbox'" sandbox < /dev/nul
 	run -69 env PATH="$T/empty" "$REDLOCK_BUILD/redlock" sandbox -- touch "$T/never"
 	[ "$output" = "redlock: missing server program: PATH has no redis-server, valkey-server or keydb-server
 hint: install one (apt-get install redis-server), or name another program with --server" ]
-	for name in no-such-server ./no-such-server "$T/no-such-server" "$T/bin" ''; do
+	for name in no-such-server ./no-such-server "$T/no-such-server" "$T/bin"; do
 		run -69 redlock sandbox --server "$name" -- touch "$T/never"
 		[ "$output" = "redlock: missing server program '$name'
 hint: name one with --server or REDLOCK_SERVER" ]

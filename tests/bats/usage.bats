@@ -369,8 +369,10 @@ wrong_inputs() {
 		64|--once-per is not an option of 'redlock acquire'|acquire -k job --once-per 1h
 		64|-c needs a value: STRING|$R -c
 		64|--command needs a value: STRING|$R --command -- true
-		64|--command is empty|$R -c ''
+		64|-c is empty|$R -c ''
 		64|--command is empty|$R --command=
+		64|--sni is empty|$R --sni= $C
+		64|--profile is empty|$R --profile= $C
 		64|-c cannot be combined with a command|$R -c true $C
 		64|-c is not an option of 'redlock hold'|hold -k job -c true
 		64|--cert-key is empty|$R --cert x --cert-key= $C
@@ -446,6 +448,7 @@ wrong_variables() {
 	wrong_variables <<- 'END'
 		64|REDLOCK_TTL 'x' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)|REDLOCK_TTL=x
 		64|REDLOCK_FAIR 'maybe' is not yes, no or a number from 0 to 9|REDLOCK_FAIR=maybe
+		64|REDLOCK_SNI is empty|REDLOCK_SNI=
 		64|REDLOCK_SIGNAL 'FOO' is not a signal's name, such as TERM or INT|REDLOCK_SIGNAL=FOO
 		64|REDLOCK_KILL_AFTER '-1s' is negative|REDLOCK_KILL_AFTER=-1s
 		64|REDLOCK_ONCE_PER '1h1' ends with a number without a unit (1h30m has two)|REDLOCK_ONCE_PER=1h1

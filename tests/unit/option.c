@@ -82,7 +82,7 @@ static size_t width(const struct option_row *row)
 {
 	switch (row->kind) {
 	case OPTION_TEXT:
-	case OPTION_FILE:
+	case OPTION_ANY_TEXT:
 	case OPTION_SECRET:
 	case OPTION_KEY_FORMAT:
 		return sizeof(char *);
@@ -387,7 +387,7 @@ static const char *sample(const struct option_row *row, int which)
 {
 	switch (row->kind) {
 	case OPTION_TEXT:
-	case OPTION_FILE:
+	case OPTION_ANY_TEXT:
 	case OPTION_SECRET:
 	case OPTION_KEY:
 		return which ? "two" : "one";
@@ -435,7 +435,7 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_KEY:
 		return s->names.count == 1 && strcmp(s->names.key[0], want) == 0;
 	case OPTION_TEXT:
-	case OPTION_FILE:
+	case OPTION_ANY_TEXT:
 	case OPTION_SECRET:
 	case OPTION_KEY_FORMAT:
 		return *(const char *const *)field &&

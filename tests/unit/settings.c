@@ -738,7 +738,6 @@ TEST(settings_certificates)
 		{{.cacert = "a"}, NULL},
 		{{.sni = long_name + 1}, NULL},
 		{{.sni = long_name}, "--sni is too long: 256 bytes, at most 255 are allowed"},
-		{{.sni = ""}, "--sni is empty"},
 		{{.sni = ".example.org"}, "--sni '.example.org' is no name"},
 		{{.sni = "%lo"}, "--sni '%lo' is no name"},
 		{{.cert = "b"}, "--cert needs --cert-key"},

@@ -746,12 +746,13 @@ static void give_up(const struct overview *st, struct search search[NODES_MAX])
 	}
 }
 
-/* A node that demands a password has refused the first request, and closes the connection. */
-static void begin_search(struct search *search, const struct reply *first)
+/* The first question has failed together with its connection: the node is asked no further. */
+static void begin_search(struct search *search, const struct query *query, int node)
 {
+	const struct reply *first = &query->tally.ballot[node].reply;
+
 	*search = (struct search){.cursor = "0", .is_open = true, .count = SCAN_COUNT};
-	if (first->vote == VOTE_ABSENT &&
-		(first->reason == REASON_NOAUTH || first->reason == REASON_WRONG_PASSWORD)) {
+	if (first->vote == VOTE_ABSENT && query->pool.conn[node].state != CONN_UP) {
 		search->absent = *first;
 		search->is_open = false;
 	}
@@ -765,7 +766,7 @@ static bool scan(struct overview *st, struct search search[NODES_MAX])
 	int open = 0;
 
 	for (int i = 0; i < nodes; i++) {
-		begin_search(&search[i], &st->query.tally.ballot[i].reply);
+		begin_search(&search[i], &st->query, i);
 		open += search[i].is_open;
 	}
 	while (open > 0) {

@@ -269,6 +269,16 @@ shows_waiters() {
 	continue_node 2
 }
 
+@test "status without KEY: a node that does not answer is asked once" {
+	connections() { node 3 info stats | tr -d '\r' | sed -n 's/^total_connections_received://p'; }
+	acquire job
+	before=$(connections)
+	stop_node 3
+	says 0 "$HEAD"$'\njob\tme\t*\t2/3\t0' '' status --node-timeout 1s
+	continue_node 3
+	[ "$(connections)" -eq $((before + 2)) ] # that of status, and the one that asks here
+}
+
 @test "status without KEY: all locks of redlock among many keys, and nothing else" {
 	says 0 'no redlock locks are held' '' status
 	says 0 '*' '' status --json

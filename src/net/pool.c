@@ -166,7 +166,7 @@ static bool look(struct pool *p, usec now, usec until, int wake_fd)
 			conn_handle(&p->conn[i], 0);
 		}
 	}
-	p->woken = fds[p->count].revents != 0;
+	p->woken |= fds[p->count].revents != 0;
 	return is_quiet;
 }
 
@@ -179,7 +179,7 @@ void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
 	while (!find_event(p, ev)) {
 		bool is_endless = p->looks == LOOKS_MAX;
 
-		if (p->woken || is_endless || (is_quiet && p->looks > 0)) {
+		if (is_endless || (is_quiet && (p->woken || p->looks > 0))) {
 			ev->kind = EV_TIME;
 			/* Else that of the last look: what has arrived since then is unread. */
 			if (is_endless)
@@ -188,6 +188,7 @@ void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
 			return;
 		}
 		ev->now = clock_now();
+		until = p->woken ? usec_min(until, ev->now) : until;
 		p->looks = ev->now < until ? 0 : p->looks + 1;
 		is_quiet = look(p, ev->now, until, wake_fd);
 	}

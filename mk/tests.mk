@@ -1,10 +1,13 @@
 # The programs of the tests, the suite, and checks of the source.
 
 UNIT = $(sort $(wildcard tests/unit/*.c))
-# The simulator replaces the timers, and the rest of net.
+# The simulator replaces the timers, the resolver and the kernel's sockets, and watches the connections.
 SIM = $(sort $(wildcard tests/sim/*.c))
 SIM_OBJECTS = $(filter-out $(B)/base/alarm.o,$(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/% $(B)/report/% \
-	$(B)/net/session.o $(B)/net/pool.o,$(OBJECTS)))
+	$(B)/file/% $(B)/net/session.o $(B)/net/pool.o $(B)/net/conn.o $(B)/net/tls.o,$(OBJECTS)))
+comma = ,
+SIM_LDFLAGS = $(addprefix -Wl$(comma)--wrap=,socket socketpair connect setsockopt getsockopt getpeername send recv shutdown ioctl \
+	conn_open conn_send conn_next_reply)
 # Its nodes run the scripts: sim in LuaJIT, which is fast, sim-lua in the Lua of Redis.
 LUAJIT_CFLAGS ?= -I/usr/include/luajit-2.1
 LUAJIT_LIBS ?= -lluajit-5.1
@@ -24,11 +27,11 @@ $(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)
 
 $(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LUAJIT_LIBS) -lcrypto -lm
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) $(SIM_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(LUAJIT_LIBS) $(TLS_LIBS) -lcrypto -lm
 
 $(B)/sim-lua: $(patsubst %/server.o,%/server-lua.o,$(SIM:tests/%.c=$(B)/tests/%.o)) $(SIM_OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LUA_LIBS) -lcrypto -lm
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) $(SIM_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(LUA_LIBS) $(TLS_LIBS) -lcrypto -lm
 
 # Every target on its corpus; and the binary for AFL, with CC=afl-clang-fast: build/fuzz TARGET @@
 $(B)/fuzz: $(FUZZ:tests/%.c=$(B)/tests/%.o) $(filter-out $(B)/cmd/%,$(OBJECTS))

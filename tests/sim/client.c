@@ -502,7 +502,7 @@ static void turn(struct client *c)
 	session_step(s, NEVER, -1);
 	check_random(c, before);
 	for (int i = 0; i < c->policy.nodes && s->event.kind == EV_TIME; i++)
-		if (s->pool.reported[i] == CONN_UP && world.wire[c->id][i].replies > 0)
+		if (s->pool.reported[i] == CONN_UP && world.wire[c->id][i].inbox_len > 0)
 			breach("answers", "c%d times out, with a reply of n%d unread", c->id, i);
 }
 

@@ -1,150 +1,26 @@
 /*
- * The kernel and the network under redlock's own net/pool.c and net/session.c: the functions of
- * net/conn.h, net/resolve.h and base/alarm.h, and clock_gettime and getrandom, all driven by
- * the seed. One connection keeps the order of its bytes, as TCP does; bytes sent on a connection
- * that the client has given up may still arrive, also after bytes that it sends on the next one.
+ * The network under redlock's own net/conn.c, and the servers at its other end. One connection
+ * keeps the order of its bytes, as TCP does; bytes sent on a connection that the client has given
+ * up may still arrive, also after bytes that it sends on the next one. The linker leads calls of
+ * conn.c's functions through the functions __wrap_...() here, which watch them (mk/tests.mk).
  */
+#include "sim/bytes.h"
 #include "sim/sim.h"
 
-#include "base/alarm.h"
+#include "proto/scripts.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #define MESSAGES 16384 /* a node that is stopped until the end serves none of its requests */
 #define FORGETS_PERCENT 4 /* of the requests find that the server has forgotten all scripts */
-#define FLOOD_PART 5 /* messages that one look at a flood returns, */
-#define FLOOD_TIME 200 /* and how long it takes to read them, in microseconds */
-#define FLOOD_LOOKS 100 /* the client may look so often before it tells the time */
 #define KEEPALIVE (300 * USEC_SEC) /* then a server gives up a silent connection */
+#define INBOX_MAX ((size_t)32 * 1024) /* a socket with so many bytes has no room for messages */
 
 static struct message messages[MESSAGES];
 static int free_message, most_messages; /* messages in use, and the most that ever were */
-
-/* ---- clocks, randomness, names ---- */
-
-int clock_gettime(clockid_t id, struct timespec *ts)
-{
-	/* This machine is never suspended: all its other clocks agree. */
-	usec now = id == CLOCK_REALTIME ? client_wall(running) : client_clock(running);
-
-	ts->tv_sec = now / USEC_SEC;
-	ts->tv_nsec = now % USEC_SEC * 1000;
-	return 0;
-}
-
-ssize_t getrandom(void *dst, size_t length, unsigned int flags)
-{
-	unsigned char *bytes = dst;
-
-	(void)flags;
-	for (size_t i = 0; i < length; i += sizeof(uint64_t)) {
-		uint64_t bits = draw();
-
-		memcpy(bytes + i, &bits, length - i < sizeof(bits) ? length - i : sizeof(bits));
-	}
-	return (ssize_t)length;
-}
-
-void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX])
-{
-	(void)timeout;
-	for (int i = 0; i < list->count; i++)
-		out[i].count = 1;
-}
-
-void addresses_free(struct addresses *a)
-{
-	(void)a;
-}
-
-bool addresses_overlap(const struct addresses *a, const struct addresses *b)
-{
-	(void)a, (void)b;
-	return false;
-}
-
-int alarm_open(struct err *e)
-{
-	(void)e;
-	return -1 + 1000; /* never closed: see close() */
-}
-
-void alarm_set(int fd, usec at)
-{
-	(void)fd, (void)at; /* alarm_wait() has the same time */
-}
-
-int close(int fd)
-{
-	(void)fd;
-	return 0;
-}
-
-static bool is_flooded(const struct wire *w)
-{
-	return w->is_broken && world.now < w->floods_until;
-}
-
-/* The time in which a client reads a part of a flood, until the client can look again. NEVER: there
- * is none. */
-static usec read_flood(struct client *c, int nodes)
-{
-	usec until = NEVER;
-
-	for (int i = 0; i < nodes; i++) {
-		struct wire *w = &world.wire[c->id][i];
-
-		if (!is_flooded(w) || c->session.pool.conn[i].state != CONN_UP)
-			continue;
-		until = world.now + FLOOD_TIME;
-		/* A client that was told has another time to be told. */
-		if (client_clock(c) < c->session.wake_at || c->session.wake_at != w->untold_at)
-			w->untold = 0;
-		w->untold_at = c->session.wake_at;
-		w->untold += client_clock(c) >= c->session.wake_at;
-		if (w->untold > FLOOD_LOOKS)
-			breach("flood", "c%d is not told the time while n%d floods it", c->id, i);
-	}
-	return until;
-}
-
-/* For base/log, which does not ask before it writes. */
-int alarm_poll(struct pollfd *fds, size_t count, usec most)
-{
-	(void)fds, (void)most;
-	return (int)count;
-}
-
-/* Sleeps until bytes arrive, the time has come, or the command has exited. */
-int alarm_wait(struct pollfd *fds, size_t count, usec most)
-{
-	struct client *c = running;
-	usec until = NEVER;
-	int nodes = (int)count - 2;
-
-	if (most != NEVER)
-		until = true_time(c, client_clock(c) + most);
-	for (int i = 0; i < nodes; i++)
-		if (c->session.pool.conn[i].state == CONN_DOWN &&
-			c->session.pool.reported[i] != CONN_DOWN)
-			breach("answers", "c%d sleeps, not told that n%d is lost", c->id, i);
-	client_wait(usec_min(until, read_flood(c, nodes)));
-	for (int i = 0; i < nodes; i++) {
-		struct wire *w = &world.wire[c->id][i];
-
-		bool is_new = w->is_up && c->session.pool.conn[i].state == CONN_OPENING;
-
-		fds[i].revents = is_new || w->is_broken || w->replies > w->heard ? POLLIN : 0;
-	}
-	fds[nodes].revents = c->told_over ? POLLIN : 0;
-	c->told_over = false;
-	return 1;
-}
 
 /* ---- delays ---- */
 
@@ -163,17 +39,7 @@ static usec arrival(const struct wire *w, usec at, usec after)
 	return usec_max(usec_max(at, after), w->cut_until);
 }
 
-/* ---- connections, with the functions of net/conn.h ---- */
-
-static int node_of(const struct conn *c)
-{
-	return (int)(c - running->session.pool.conn);
-}
-
-static struct wire *wire_of(const struct conn *c)
-{
-	return &world.wire[running->id][node_of(c)];
-}
+/* ---- connections ---- */
 
 /* Two names of one server lead to one server. */
 static struct sim_node *server_of(int node)
@@ -186,28 +52,16 @@ static void renew(struct wire *w)
 	w->id++;
 	w->serve_at = w->back_at = w->held_until = 0;
 	w->queued = w->served = 0;
-	for (int i = 0; i < w->replies; i++)
-		free(w->incoming[i]);
-	w->replies = w->heard = w->flood = w->untold = 0;
+	w->inbox_len = w->inbox_read = w->outbox_len = 0;
+	w->sent_count = w->untold = 0;
 	w->floods_until = 0;
-	w->is_up = w->is_broken = w->is_deaf = w->is_followed = w->is_refused = false;
-	w->is_to_left = false;
-}
-
-void conn_init(struct conn *c, const struct node *node, struct addresses *addresses)
-{
-	c->node = node;
-	c->addresses = addresses;
-	c->state = CONN_DOWN;
-	c->pending_count = 0;
-	c->pending = wire_of(c)->pending;
-	c->fd = -1;
-	renew(wire_of(c));
+	w->is_up = w->is_broken = w->is_deaf = w->is_refused = w->is_to_left = false;
+	w->has_resp3 = w->has_flooded = w->caches = w->is_default = false;
 }
 
 static bool is_on(const struct message *m, int client, int node)
 {
-	return m->op != OP_NONE && m->client == client && m->node == node &&
+	return m->is_used && m->client == client && m->node == node &&
 	       m->wire == world.wire[client][node].id;
 }
 
@@ -254,6 +108,24 @@ static void tell_close(int client, int node)
 	}
 }
 
+int net_unread(int client, int node)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < most_messages; i++)
+		if (is_on(&messages[i], client, node) && !messages[i].is_read)
+			bytes += messages[i].len;
+	return (int)bytes;
+}
+
+/* A server reads all that has arrived at once. */
+static void read_arrived(int client, int node)
+{
+	for (int i = 0; i < most_messages; i++)
+		if (is_on(&messages[i], client, node) && messages[i].arrives_at <= world.now)
+			messages[i].is_read = true;
+}
+
 /* A server that fails to write a message to a closed unix socket frees the client with the requests
  * that it has not read. Chance would hardly send a message at this moment. */
 static void drop_unread(int client, int node)
@@ -261,7 +133,7 @@ static void drop_unread(int client, int node)
 	if (!has_subscribed(client, node, -1) || !world_drops_unread())
 		return;
 	for (int i = 0; i < most_messages; i++)
-		if (is_on(&messages[i], client, node)) {
+		if (is_on(&messages[i], client, node) && !messages[i].is_read) {
 			trace("n%d drops what c%d sent", node, client);
 			messages[i].wire = UINT32_MAX;
 		}
@@ -280,11 +152,24 @@ static void give_up(int client, int node)
 	renew(w);
 }
 
-void conn_abort(struct conn *c)
+static bool has_unserved(int client, int node)
 {
-	give_up(running->id, node_of(c));
-	c->state = CONN_DOWN;
-	c->pending_count = 0;
+	for (int i = 0; i < most_messages; i++)
+		if (is_on(&messages[i], client, node))
+			return true;
+	return false;
+}
+
+void net_close(int client, int node, bool is_orderly)
+{
+	/* An orderly close: all bytes sent before it arrive, at a server that reads them. */
+	if (is_orderly || !has_unserved(client, node)) {
+		drop_unread(client, node);
+		tell_close(client, node);
+		renew(&world.wire[client][node]);
+	} else {
+		give_up(client, node);
+	}
 }
 
 static void begin_round(struct wire *w, uint32_t round)
@@ -296,22 +181,41 @@ static void begin_round(struct wire *w, uint32_t round)
 	w->round = round;
 }
 
-void conn_open(struct conn *c)
+uint32_t net_connect(int client, int node)
+{
+	struct wire *w = &world.wire[client][node];
+
+	renew(w);
+	schedule(arrival(w, world.now + 2 * one_way(w), 0), SIM_CONNECTED, client, node, w->id,
+		NULL);
+	return w->id;
+}
+
+static int node_of(const struct conn *c)
+{
+	return (int)(c - running->session.pool.conn);
+}
+
+static struct wire *wire_of(const struct conn *c)
+{
+	return &world.wire[running->id][node_of(c)];
+}
+
+void __real_conn_open(struct conn *c);
+void __wrap_conn_open(struct conn *c);
+void __wrap_conn_open(struct conn *c)
 {
 	struct wire *w = wire_of(c);
 
 	begin_round(w, running->session.lock.stamp.round);
 	w->sent = 0;
 	w->end_opened++;
-	/* Once to ask, and twice more to release; while it waits, once a second at most. */
-	if (++w->opened > 3 + (world.now - w->round_began) / USEC_SEC)
+	/* Once to ask, once more where the name leads to after a refusal, and twice more to
+	 * release; while it waits, once a second at most. */
+	if (++w->opened > 3 + c->addresses->is_name + (world.now - w->round_began) / USEC_SEC)
 		breach("requests", "c%d opened n%d %d times in round %u", running->id, node_of(c),
 			w->opened, w->round);
-
-	conn_abort(c);
-	c->state = CONN_OPENING;
-	schedule(arrival(w, world.now + 2 * one_way(w), 0), SIM_CONNECTED, running->id, node_of(c),
-		w->id, NULL);
+	__real_conn_open(c);
 }
 
 /* The server has as many connections as it takes (`maxclients`). */
@@ -320,149 +224,58 @@ static bool is_full(int node)
 	int connections = 0;
 
 	for (int i = 0; i < world.clients; i++)
-		connections += world.wire[i][node].is_up;
+		connections += world.wire[i][node].is_up && !world.wire[i][node].is_refused;
 	return world.node[node].room > 0 && connections >= world.node[node].room;
 }
 
+static struct incoming *incoming_of(bool is_push, size_t len, const char *bytes)
+{
+	struct incoming *in = malloc(sizeof(*in) + len);
+
+	assert(in);
+	in->is_push = is_push;
+	in->len = len;
+	memcpy(in->bytes, bytes, len);
+	return in;
+}
+
+static void break_wire(int client, int node, usec at)
+{
+	schedule(at, SIM_BROKEN, client, node, world.wire[client][node].id, NULL);
+}
+
+/* The kernel of a stopped server accepts connections, too. A server with as many connections as it
+ * takes says so, and closes this one. */
 void net_connected(int client, int node, uint32_t id)
 {
+	static const char full[] = "-ERR max number of clients reached\r\n";
 	struct wire *w = &world.wire[client][node];
 
 	if (w->id != id)
 		return;
-	/* The kernel of a stopped server accepts connections, too. */
 	w->is_refused = is_full(node);
-	w->is_up = !server_of(node)->down && !w->is_refused;
-	w->is_broken = !w->is_up;
-	trace("c%d n%d %s", client, node, w->is_up ? "connected" : "refused");
+	w->is_up = !server_of(node)->down;
+	w->is_broken = !w->is_up || w->is_refused;
+	trace("c%d n%d %s", client, node,
+		w->is_refused ? "has no room"
+		: w->is_up    ? "connected"
+			      : "refused");
+	if (w->is_up && w->is_refused)
+		net_answer(client, node, id, incoming_of(false, sizeof(full) - 1, full));
 	client_go_on(world.client[client]);
-}
-
-static void fail(struct conn *c, enum reason reason)
-{
-	leave(running->id, node_of(c));
-	c->failure = reply_absent(reason, NULL);
-	c->state = CONN_DOWN;
-	c->pending_count = 0;
-}
-
-void conn_handle(struct conn *c, short revents)
-{
-	struct wire *w = wire_of(c);
-
-	(void)revents;
-	/* The socket returns the bytes before the end of the stream first, and the end at the next
-	 * read: replies that were not taken until then are lost. */
-	if (w->heard < w->replies)
-		w->heard = w->replies;
-	else if (c->state == CONN_OPENING && w->is_up)
-		c->state = CONN_UP;
-	else if (c->state == CONN_UP && is_flooded(w))
-		w->flood = FLOOD_PART;
-	else if (c->state != CONN_DOWN && w->is_broken)
-		fail(c, w->floods_until            ? REASON_ENDLESS
-			: w->is_refused            ? REASON_MAXCLIENTS
-			: c->state == CONN_OPENING ? REASON_CONNECT
-						   : REASON_CLOSED);
-}
-
-short conn_wants(const struct conn *c)
-{
-	return c->state == CONN_DOWN ? 0 : POLLIN;
-}
-
-enum reason conn_late_reason(const struct conn *c)
-{
-	return c->state == CONN_UP ? REASON_TIMEOUT : REASON_CONNECT_TIMEOUT;
-}
-
-usec conn_due(const struct conn *c)
-{
-	(void)c;
-	return NEVER;
-}
-
-int conn_lookup(const struct conn *c)
-{
-	(void)c;
-	return -1;
-}
-
-bool conn_may_vote(enum op op)
-{
-	(void)op;
-	return false;
-}
-
-/* No name has several addresses, with the functions of net/others.h. */
-struct others *others_look(struct others *o, const struct conn *c, bool is_new)
-{
-	(void)c, (void)is_new;
-	return o;
-}
-
-struct pollfd others_poll(const struct others *o)
-{
-	(void)o;
-	return (struct pollfd){.fd = -1};
-}
-
-usec others_due(const struct others *o)
-{
-	(void)o;
-	return NEVER;
-}
-
-void others_handle(struct others *o, short revents)
-{
-	(void)o, (void)revents;
-}
-
-bool others_know(const struct others *o)
-{
-	(void)o;
-	return true;
-}
-
-bool others_judge(struct others *o, const char *run_id)
-{
-	(void)o, (void)run_id;
-	return false;
-}
-
-void others_free(struct others *o)
-{
-	(void)o;
 }
 
 /* True for the release of a lock that its client held to the end, as far as the client knows; false
  * for the release of an earlier attempt's token, and of a reservation. */
-static bool is_end(const struct message *m)
+static bool is_end(const struct request *r)
 {
-	return running->is_ending && (m->op == OP_HAND_OFF || m->op == OP_EXPIRE) &&
-	       !strstr(node_arg(&m->request, "flags"), FLAG_LEAVES);
+	return running->is_ending && (r->op == OP_HAND_OFF || r->op == OP_EXPIRE) &&
+	       !strstr(node_arg(r, "flags"), FLAG_LEAVES);
 }
 
 static bool is_of_waiter(enum op op)
 {
 	return op == OP_SUBSCRIBE || op == OP_JOIN;
-}
-
-/* Some servers have not answered AUTH when the first request is sent. Not drawn. Among rivals all
- * have: the time of AUTH, which another request has to wait for, would belong to connecting. */
-bool conn_deletes_in_vain(const struct conn *c)
-{
-	(void)c;
-	return false;
-}
-
-bool conn_takes_early(const struct conn *c, int keys, bool *is_unsure)
-{
-	const struct wire *w = wire_of(c);
-
-	*is_unsure = true;
-	return keys <= 4 && w->queued == 0 && !world.profile->are_rivals &&
-	       (world.seed + w->id) % 4 == 0;
 }
 
 /* An attempt asks a node on one connection only: on the next one, the node may have forgotten its
@@ -476,68 +289,23 @@ static void check_asked_once(struct wire *w, int node, uint32_t round)
 	w->asked_on = w->id;
 }
 
-/* Copies the request, for the client's strings change. */
-static void keep_request(struct request *kept, const struct request *r)
+/* conn.c does not tell the network which request of the lock a command is: they are in this order.
+ */
+static void expect(struct wire *w, const struct request *r, uint32_t round)
 {
-	memcpy(kept, r, offsetof(struct request, text));
-	kept->used = 0;
-	for (int i = 0; i < r->argc; i++) {
-		bool is_argument = i > (r->op == OP_SUBSCRIBE ? 0 : 2);
+	struct sent *sent = &w->awaited[w->sent_count++];
 
-		kept->argv[i] = is_argument ? kept->text + kept->used : NULL;
-		if (!is_argument)
-			continue;
-		assert(kept->used + r->len[i] < sizeof(kept->text));
-		memcpy(kept->text + kept->used, r->argv[i], r->len[i]);
-		kept->text[kept->used + r->len[i]] = '\0';
-		kept->used += r->len[i] + 1;
-	}
+	assert(w->sent_count <= SIM_AWAITED);
+	*sent = (struct sent){
+		.op = r->op, .round = round, .is_end = is_end(r), .is_to_left = w->is_to_left};
 }
 
-/* Requests in one packet arrive at once. */
-static struct message *send_message(struct conn *c, const struct request *r, uint32_t round)
+void __real_conn_send(struct conn *c, const struct request *r, uint32_t round, usec now);
+void __wrap_conn_send(struct conn *c, const struct request *r, uint32_t round, usec now);
+void __wrap_conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
 	struct wire *w = wire_of(c);
-	struct message *m = &messages[free_message];
-	int index = free_message;
 
-	assert(index >= 0);
-	free_message = m->next_free;
-	most_messages = index < most_messages ? most_messages : index + 1;
-	keep_request(&m->request, r);
-	m->client = running->id;
-	m->node = node_of(c);
-	m->wire = w->id;
-	m->left_at = 0;
-	m->op = r->op;
-	m->round = round;
-	m->session = running->sessions;
-	m->is_end = is_end(m);
-	m->is_to_left = w->is_to_left;
-	m->place = ++w->queued;
-	w->serve_at =
-		w->is_followed ? w->serve_at : arrival(w, world.now + one_way(w), w->serve_at);
-	w->is_followed = r->is_followed;
-	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
-	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)m->node << 8 | r->op);
-	trace("c%d n%d sends %s round %u", running->id, m->node, op_name(r->op), round);
-	return m;
-}
-
-void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
-{
-	struct wire *w = wire_of(c);
-	bool may_be_unknown = r->by_digest && op_releases(r->op);
-	const struct message *m;
-
-	assert(c->pending_count < LOCK_PENDING_MAX);
-	c->pending[c->pending_count++] = (struct pending){.op = r->op,
-		.round = round,
-		.sent_at = now,
-		.may_be_unknown = may_be_unknown,
-		.is_watched = r->watches && world.watches};
-	if (may_be_unknown)
-		keep_request(&w->release, r);
 	/* In each round the client asks a node once, and a few times more if the votes are split;
 	 * before or after that, it may send one release, and one more if the first had no clean
 	 * answer; and it repairs a key once. While it waits, it may queue and leave the queue. */
@@ -552,42 +320,159 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 		client_chats(running);
 	if (r->op == OP_ACQUIRE)
 		check_asked_once(w, node_of(c), round);
-	m = send_message(c, r, round);
-	w->end_sent += m->is_end;
-	if ((r->op == OP_UNDO || m->is_end) && !node_arg(&m->request, "token")[0])
-		breach("pending", "c%d releases on n%d without a token", running->id, m->node);
+	expect(w, r, round);
+	w->end_sent += is_end(r);
+	if ((r->op == OP_UNDO || is_end(r)) && !node_arg(r, "token")[0])
+		breach("pending", "c%d releases on n%d without a token", running->id, node_of(c));
+	hash_in((uint64_t)round << 32 | (uint64_t)running->id << 16 | (uint64_t)node_of(c) << 8 |
+		r->op);
+	trace("c%d n%d sends %s round %u", running->id, node_of(c), op_name(r->op), round);
+	__real_conn_send(c, r, round, now);
 }
 
-/* A server that has forgotten the script of a release without a reply gets OP_DELETE. It may have
- * read the release alone. */
-static void delete_released(struct conn *c)
+bool __real_conn_next_reply(struct conn *c, struct pending *request, struct reply *reply);
+bool __wrap_conn_next_reply(struct conn *c, struct pending *request, struct reply *reply);
+bool __wrap_conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
 	struct wire *w = wire_of(c);
-	bool may_be_unknown = false;
-	struct request deletion;
 
-	for (int i = 0; i < c->pending_count; i++)
-		may_be_unknown |= c->pending[i].may_be_unknown;
-	if (!may_be_unknown)
-		return;
-	request_delete(&deletion, &w->release);
-	send_message(c, &deletion, 0);
+	if (!__real_conn_next_reply(c, request, reply))
+		return false;
+	if (request->is_push)
+		return true;
+	w->end_told = reply->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
+		      (request->op == OP_HAND_OFF || request->op == OP_EXPIRE);
+	/* The same release follows, whole. */
+	if (request->op == OP_HAND_OFF && request->may_be_unknown && reply_lacks_script(reply))
+		w->end_sent -= w->end_sent > 0;
+	if (!is_of_waiter(request->op) &&
+		(reply->vote == VOTE_FOREIGN || reply->vote == VOTE_GONE ||
+			(reply->vote == VOTE_YES &&
+				(request->op == OP_UNDO || request->op == OP_HAND_OFF))))
+		w->settled_at = world.now;
+	return true;
 }
 
-void conn_close(struct conn *c)
+/* ---- commands ---- */
+
+static bool is_script(const struct command *command, enum op op)
 {
-	/* An orderly close: all bytes sent before it arrive, at a server that reads them. */
-	delete_released(c);
-	drop_unread(running->id, node_of(c));
-	tell_close(running->id, node_of(c));
-	renew(wire_of(c));
-	c->state = CONN_DOWN;
-	c->pending_count = 0;
+	return command_is(
+		command, 1, command_is(command, 0, "EVAL") ? script_of(op) : digest_of(op));
+}
+
+static enum asked asked_of(const struct command *command)
+{
+	if (command_is(command, 0, "EVAL") || command_is(command, 0, "EVALSHA"))
+		return ASKED_SCRIPT;
+	if (command_is(command, 0, "SUBSCRIBE"))
+		return ASKED_SUBSCRIBE;
+	if (command_is(command, 0, "AUTH"))
+		return ASKED_AUTH;
+	if (command_is(command, 0, "HELLO"))
+		return ASKED_HELLO;
+	if (command_is(command, 1, "TRACKING"))
+		return ASKED_TRACKING;
+	assert(command_is(command, 1, "CACHING"));
+	return ASKED_CACHING;
+}
+
+/* Keeps the words behind the script's. */
+static void keep_words(struct request *kept, const struct command *command, int first)
+{
+	kept->argc = command->argc;
+	kept->used = 0;
+	for (int i = 0; i < command->argc; i++) {
+		kept->argv[i] = i < first ? NULL : kept->text + kept->used;
+		kept->len[i] = i < first ? 0 : command->len[i];
+		if (i < first)
+			continue;
+		assert(kept->used + command->len[i] < sizeof(kept->text));
+		memcpy(kept->text + kept->used, command->argv[i], command->len[i]);
+		kept->text[kept->used + command->len[i]] = '\0';
+		kept->used += command->len[i] + 1;
+	}
+}
+
+/* The deletion of keys is conn.c's own request. */
+static struct sent next_sent(struct wire *w, enum asked asked, const struct command *command)
+{
+	struct sent sent = {.op = OP_DELETE};
+
+	if (asked != ASKED_SUBSCRIBE && (asked != ASKED_SCRIPT || is_script(command, OP_DELETE)))
+		return sent;
+	sent = w->awaited[0];
+	assert(w->sent_count > 0);
+	assert(asked == ASKED_SUBSCRIBE ? sent.op == OP_SUBSCRIBE : is_script(command, sent.op));
+	memmove(w->awaited, w->awaited + 1, (size_t)--w->sent_count * sizeof(*w->awaited));
+	return sent;
+}
+
+static void queue_command(
+	int client, int node, const struct command *command, size_t len, usec arrives_at)
+{
+	struct wire *w = &world.wire[client][node];
+	int index = free_message;
+	struct message *m = &messages[index];
+	enum asked asked = asked_of(command);
+	const struct sent sent = next_sent(w, asked, command);
+
+	assert(index >= 0);
+	free_message = m->next_free;
+	most_messages = index < most_messages ? most_messages : index + 1;
+	keep_words(&m->request, command, asked == ASKED_SUBSCRIBE ? 1 : 3);
+	m->request.op = m->op = sent.op;
+	m->request.by_digest = command_is(command, 0, "EVALSHA");
+	m->request.keys = asked == ASKED_SCRIPT ? atoi(command->argv[2]) : 0;
+	m->is_used = true;
+	m->asked = asked;
+	m->client = client;
+	m->node = node;
+	m->wire = w->id;
+	m->len = len;
+	m->arrives_at = arrives_at;
+	m->is_read = false;
+	m->left_at = 0;
+	m->round = sent.round;
+	m->session = world.client[client]->sessions;
+	m->is_end = sent.is_end;
+	m->is_to_left = w->is_to_left;
+	m->was_in_time = !sent.is_to_left;
+	m->place = ++w->queued;
+	schedule(arrives_at, SIM_SERVE, index, 0, 0, NULL);
+}
+
+static void append(char **to, size_t *len, size_t *room, const char *bytes, size_t count)
+{
+	while (*len + count > *room) {
+		*room = *room > 0 ? 2 * *room : 4096;
+		*to = realloc(*to, *room);
+		assert(*to);
+	}
+	memcpy(*to + *len, bytes, count);
+	*len += count;
+}
+
+/* Commands in one packet arrive at once. */
+void net_send(int client, int node, const char *bytes, size_t len)
+{
+	struct wire *w = &world.wire[client][node];
+	struct command command;
+	size_t done = 0, next;
+
+	append(&w->outbox, &w->outbox_len, &w->outbox_room, bytes, len);
+	w->serve_at = arrival(w, world.now + one_way(w), w->serve_at);
+	while ((next = command_read(w->outbox + done, w->outbox_len - done, &command)) > 0) {
+		queue_command(client, node, &command, next, w->serve_at);
+		done += next;
+	}
+	w->outbox_len -= done;
+	memmove(w->outbox, w->outbox + done, w->outbox_len);
 }
 
 static void discard(struct message *m)
 {
-	m->op = OP_NONE;
+	m->is_used = false;
 	m->next_free = free_message;
 	free_message = (int)(m - messages);
 }
@@ -627,7 +512,7 @@ static void say_error(struct resp *resp, const char *error)
 }
 
 /* The error that a busy, loading or broken server sends in place of the script's reply. */
-static void refuse(struct resp *resp)
+static void refuse(struct resp *resp, bool lacks_login)
 {
 	static const char *const errors[] = {
 		"LOADING Redis is loading the dataset in memory",
@@ -637,7 +522,10 @@ static void refuse(struct resp *resp)
 		"MISCONF Redis is configured to save RDB snapshots.",
 	};
 
-	say_error(resp, errors[draw_between(0, sizeof(errors) / sizeof(errors[0]) - 1)]);
+	if (lacks_login)
+		say_error(resp, "NOAUTH Authentication required.");
+	else
+		say_error(resp, errors[draw_between(0, sizeof(errors) / sizeof(errors[0]) - 1)]);
 }
 
 /* EVAL makes the script known; SCRIPT FLUSH may come at any moment. Returns false with the error if
@@ -672,7 +560,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	if (m->session != c->sessions ||
 		(m->op != OP_ACQUIRE && m->op != OP_EXTEND && m->op != OP_EXPIRE))
 		return false;
-	if (m->op == OP_EXPIRE && n->ended_revoked)
+	if (m->op == OP_EXPIRE && (n->ended_revoked || m->is_to_left))
 		return false;
 	if (m->op == OP_EXPIRE) {
 		usec lasts = node_keys_end(n, &m->request, &c->session) - world.now;
@@ -691,7 +579,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	else if (w->yes_round > m->round) /* late */
 		return false;
 	w->yes_round = m->round;
-	w->yes_until = node_keys_end(n, &m->request, &c->session);
+	w->yes_until = m->is_to_left ? NEVER : node_keys_end(n, &m->request, &c->session);
 	w->yes_life = n->life;
 	return before + 1 == c->policy.nodes / 2 + 1;
 }
@@ -742,27 +630,35 @@ static void subscribe(struct sim_node *n, const struct message *m)
 }
 
 /* A message to a connection; none if the connection is not there any more. */
-static bool push_to(int client, int node, uint32_t wire, const struct sim_message *message)
+static bool push_to(int client, int node, uint32_t wire, const struct push *push)
 {
 	struct wire *w = &world.wire[client][node];
-	struct incoming *in;
+	char bytes[BYTES_MAX];
 
 	if (w->id != wire || w->is_broken || w->is_deaf)
 		return false;
-	in = calloc(1, sizeof(*in));
-	assert(in);
-	in->is_push = true;
-	in->message = *message;
 	/* The client may ask because of it. */
 	world.client[client]->chatted_until[0] = world.client[client]->chatted_until[1] = 0;
 	w->back_at = arrival(w, world.now + one_way(w), w->back_at);
-	schedule(w->back_at, SIM_ANSWER, client, node, w->id, in);
+	schedule(w->back_at, SIM_ANSWER, client, node, w->id,
+		incoming_of(true, bytes_of_push(bytes, push), bytes));
 	return true;
 }
 
 static void deliver(const struct sim_subscriber *to, const struct sim_message *message)
 {
-	if (push_to(to->client, to->node, to->wire, message))
+	char channel[CHANNEL_MAX], suffix[QUEUE_SUFFIX_MAX];
+	const char *key = message->queue > SIM_LOCKS ? "m" : "k";
+	struct push push = {
+		.channel = channel, .message = message->text, .message_len = strlen(message->text)};
+
+	request_queue_suffix(suffix, message->queue > SIM_LOCKS ? 0 : message->queue);
+	if (message->waiter[0])
+		snprintf(channel, sizeof(channel), CHANNEL_WAKE, key, suffix, message->waiter);
+	else
+		snprintf(channel, sizeof(channel), CHANNEL_QUEUE, key, suffix);
+	push.channel_len = strlen(channel);
+	if (push_to(to->client, to->node, to->wire, &push))
 		trace("n%d %s c%d in queue %d", to->node,
 			message->text[0]     ? "wakes"
 			: message->waiter[0] ? "nudges"
@@ -776,9 +672,11 @@ void net_tell_changes(int node)
 	struct sim_watch watch;
 
 	while (node_next_change(n, &watch)) {
-		const struct sim_message message = {.changed = watch.name};
+		const struct push push = {.is_change = true,
+			.channel = watch.name,
+			.channel_len = strlen(watch.name)};
 
-		if (push_to(watch.client, watch.node, watch.wire, &message))
+		if (push_to(watch.client, watch.node, watch.wire, &push))
 			trace("n%d tells c%d of a change", watch.node, watch.client);
 	}
 }
@@ -805,11 +703,6 @@ static int deliver_all(struct sim_node *n)
 	return woken;
 }
 
-static void break_wire(int client, int node, usec at)
-{
-	schedule(at, SIM_BROKEN, client, node, world.wire[client][node].id, NULL);
-}
-
 /* ---- serving ---- */
 
 /* A hand-off of a client that leaves the queue takes it out of the queue, if it has the rights. */
@@ -823,32 +716,25 @@ static void check_queue(const struct sim_node *n, const struct message *m)
 		breach("queue", "c%d has left n%d, and is in its queue", m->client, m->node);
 }
 
-/* The server's reply to a request that is not refused. */
-static void serve(struct sim_node *n, const struct message *m, struct incoming *in)
+/* The server's reply to a script that is not refused. */
+static void serve_script(struct sim_node *n, const struct message *m, struct resp *resp)
 {
-	struct resp *resp = &in->resp;
+	struct wire *w = &world.wire[m->client][m->node];
 
-	if (m->is_to_left && m->op != OP_SUBSCRIBE) {
+	if (m->is_to_left) {
 		node_serve_left(n, &m->request, resp);
 		return;
 	}
-	if (m->op != OP_SUBSCRIBE) {
-		if (m->request.watches && world.watches)
-			node_watch(n,
-				(struct sim_watch){
-					.client = m->client, .node = m->node, .wire = m->wire},
-				&m->request);
-		if (knows_script(n, &m->request, resp)) {
-			node_serve(n, &m->request, resp);
-			check_queue(n, m);
-		}
-		node_ignore_changes(n, m->client, m->wire);
-		return;
+	if (m->wire == w->id && w->caches)
+		node_watch(n,
+			(struct sim_watch){.client = m->client, .node = m->node, .wire = m->wire},
+			&m->request);
+	w->caches = w->caches && m->wire != w->id;
+	if (knows_script(n, &m->request, resp)) {
+		node_serve(n, &m->request, resp);
+		check_queue(n, m);
 	}
-	subscribe(n, m);
-	resp->is_array = 0;
-	resp->count = 1;
-	resp->item[0].type = RESP_STATUS;
+	node_ignore_changes(n, m->client, m->wire);
 }
 
 /* '\0': the reply is an error. */
@@ -857,14 +743,64 @@ static char resp_code(const struct resp *resp)
 	return resp->item[0].type == RESP_STRING ? *resp->item[0].text : '\0';
 }
 
+static void answer(struct wire *w, const struct message *m, const char *bytes, size_t len)
+{
+	w->back_at = arrival(w, world.now + one_way(w), w->back_at);
+	schedule(w->back_at, SIM_ANSWER, m->client, m->node, w->id, incoming_of(false, len, bytes));
+}
+
+static void answer_line(struct wire *w, const struct message *m, const char *line)
+{
+	answer(w, m, line, strlen(line));
+}
+
+/* The commands around the scripts. The reply to a connection that was given up has no reader. */
+static void serve_command(struct sim_node *n, struct message *m, struct wire *w)
+{
+	char bytes[BYTES_MAX];
+
+	switch (m->asked) {
+	case ASKED_AUTH:
+		w->is_default = world.now < n->refuses_login_until;
+		answer_line(w, m,
+			w->is_default ? "-WRONGPASS invalid username-password pair or user is "
+					"disabled.\r\n"
+				      : "+OK\r\n");
+		if (w->is_default)
+			trace("n%d does not know c%d's password", m->node, m->client);
+		break;
+	case ASKED_HELLO:
+		w->has_resp3 = true;
+		answer_line(w, m, "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n");
+		break;
+	case ASKED_TRACKING:
+	case ASKED_CACHING:
+		w->caches = world.watches && m->asked == ASKED_CACHING;
+		answer_line(w, m,
+			world.watches ? "+OK\r\n"
+				      : "-NOPERM User u has no permissions to run the 'client' "
+					"command\r\n");
+		break;
+	case ASKED_SUBSCRIBE:
+		subscribe(n, m);
+		trace("n%d subscribes c%d", m->node, m->client);
+		for (int i = 1; i < m->request.argc; i++)
+			answer(w, m, bytes, bytes_of_subscription(bytes, m->request.argv[i]));
+		break;
+	case ASKED_SCRIPT:
+		abort();
+	}
+}
+
 void net_serve(int index)
 {
 	struct message *m = &messages[index];
 	struct wire *w = &world.wire[m->client][m->node];
 	struct sim_node *n = server_of(m->node);
-	struct incoming *in, unheard;
-	struct resp *resp;
-	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority;
+	static struct resp answered, *const resp = &answered;
+	char bytes[BYTES_MAX];
+	bool is_heard = m->wire == w->id && !w->is_broken, spoils, refuses, lacks_login,
+	     makes_majority;
 	usec until = n->paused_until;
 	int client = m->client, node = m->node, woken;
 	char code;
@@ -880,36 +816,41 @@ void net_serve(int index)
 		schedule(until, SIM_SERVE, index, 0, 0, NULL);
 		return;
 	}
-	if (m->wire == w->id)
+	if (m->wire == w->id) {
 		w->served++;
+		read_arrived(client, node);
+	}
 	/* The server is down, or the request never arrived. */
 	if (n->down || m->wire == UINT32_MAX || (m->wire == w->id && w->is_deaf)) {
 		discard(m);
 		return;
 	}
-	/* The reply to a connection that was given up has no reader. */
-	if (m->op == OP_SUBSCRIBE && !is_heard) {
+	spoils = world.now < n->refuses_until && draw_percent(30);
+	lacks_login = is_heard && w->is_default && !n->is_open;
+	refuses = lacks_login || (world.now < n->refuses_until && !spoils);
+	if (m->asked != ASKED_SCRIPT && is_heard && !(refuses && m->asked == ASKED_SUBSCRIBE))
+		serve_command(n, m, w);
+	if (m->asked != ASKED_SCRIPT && !(is_heard && refuses && m->asked == ASKED_SUBSCRIBE)) {
 		discard(m);
 		return;
 	}
-	in = is_heard ? malloc(sizeof(*in)) : &unheard;
-	assert(in);
-	in->is_push = false;
-	resp = &in->resp;
 	drop_closed_subscribers(n);
 	if (m->is_end && !m->is_to_left && m->session == world.client[m->client]->sessions &&
 		w->end_sent == 1)
 		w->end_missed = !node_has_all(n, &m->request);
 	/* Served, but the reply breaks the protocol; or not served. */
-	spoils = world.now < n->refuses_until && draw_percent(30);
-	if (world.now < n->refuses_until && !spoils)
-		refuse(resp);
-	else
-		serve(n, m, in);
+	resp->is_array = 0;
+	if (refuses) {
+		refuse(resp, lacks_login);
+		if (m->wire == w->id && m->round == w->asked_round)
+			w->asked_round = 0; /* it has stored nothing */
+	} else {
+		serve_script(n, m, resp);
+	}
 	code = resp_code(resp);
 	if (m->is_end && m->is_to_left && w->end_sent == 1)
 		w->end_missed = code != CODE_YES;
-	makes_majority = code == CODE_YES && !m->is_to_left && note_yes(m, n);
+	makes_majority = code == CODE_YES && (!m->is_to_left || m->was_in_time) && note_yes(m, n);
 	if (!m->is_to_left)
 		note_lateness(m, n, code == CODE_YES);
 	if (m->op == OP_JOIN && code)
@@ -930,15 +871,11 @@ void net_serve(int index)
 			spoils ? ", and says garbage" : "");
 	else
 		trace("n%d %s c%d", node,
-			m->op == OP_SUBSCRIBE ? "subscribes"
-			: m->op == OP_DELETE  ? "deletes the key of"
-					      : "refuses",
-			client);
+			m->op == OP_DELETE && !refuses ? "deletes the key of" : "refuses", client);
 	/* Messages first: so they are read before the reply, which may be to their receiver. */
 	woken = deliver_all(n);
 	if (is_heard) {
-		w->back_at = arrival(w, world.now + one_way(w), w->back_at);
-		schedule(w->back_at, SIM_ANSWER, client, node, w->id, in);
+		answer(w, m, bytes, bytes_of_reply(bytes, resp));
 		/* The client must not count on asking again where a reservation is in its way. */
 		if (code == CODE_RESERVED && world_breaks_off())
 			break_wire(client, node, w->back_at);
@@ -955,122 +892,12 @@ void net_answer(int client, int node, uint32_t id, struct incoming *in)
 	struct wire *w = &world.wire[client][node];
 
 	/* A client that is stopped for long gets no more messages than its socket has room for. */
-	if (w->id != id || w->is_broken || w->is_deaf ||
-		(in->is_push && w->replies >= SIM_WIRE_QUEUE - LOCK_PENDING_MAX)) {
-		free(in);
-		return;
+	if (w->id == id && (!w->is_broken || w->is_refused) && !w->is_deaf &&
+		!(in->is_push && w->inbox_len > INBOX_MAX)) {
+		append(&w->inbox, &w->inbox_len, &w->inbox_room, in->bytes, in->len);
+		client_go_on(world.client[client]);
 	}
-	assert(w->replies < SIM_WIRE_QUEUE);
-	w->incoming[w->replies++] = in;
-	client_go_on(world.client[client]);
-}
-
-static struct incoming *take_incoming(struct wire *w)
-{
-	struct incoming *in = w->incoming[0];
-
-	w->replies--;
-	w->heard--;
-	memmove(w->incoming, w->incoming + 1, (size_t)w->replies * sizeof(w->incoming[0]));
-	return in;
-}
-
-/* The strings are valid until the next call, for any connection. */
-static struct push push_of(const struct sim_message *message)
-{
-	static char channel[CHANNEL_MAX], text[sizeof(message->text)];
-	char suffix[QUEUE_SUFFIX_MAX];
-
-	const char *key = message->queue > SIM_LOCKS ? "m" : "k";
-
-	if (message->changed)
-		return (struct push){.is_change = true,
-			.channel = message->changed,
-			.channel_len = strlen(message->changed)};
-	request_queue_suffix(suffix, message->queue > SIM_LOCKS ? 0 : message->queue);
-	if (message->waiter[0])
-		snprintf(channel, sizeof(channel), CHANNEL_WAKE, key, suffix, message->waiter);
-	else
-		snprintf(channel, sizeof(channel), CHANNEL_QUEUE, key, suffix);
-	memcpy(text, message->text, sizeof(text));
-	return (struct push){.channel = channel,
-		.channel_len = strlen(channel),
-		.message = text,
-		.message_len = strlen(text)};
-}
-
-/* A message that no lock has a use for. */
-static bool next_of_flood(struct conn *c, struct wire *w, struct pending *request)
-{
-	if (c->state != CONN_UP || w->flood == 0)
-		return false;
-	w->flood--;
-	*request = (struct pending){.is_push = true};
-	c->push = (struct push){.channel = "x", .channel_len = 1};
-	return true;
-}
-
-static struct reply reply_of(struct conn *c, enum op op, const struct resp *resp)
-{
-	struct reply reply = {.vote = VOTE_YES};
-
-	if (op != OP_SUBSCRIBE || resp->item[0].type == RESP_ERROR)
-		reply = reply_read(op, resp);
-	/* A connection that is not subscribed is of no use. */
-	if (op == OP_SUBSCRIBE && reply.vote != VOTE_YES) {
-		fail(c, reply.reason);
-		c->failure = reply;
-	}
-	return reply;
-}
-
-/* As in net/conn.c. */
-static bool needs_name(enum op op)
-{
-	return op != OP_SUBSCRIBE && !op_releases(op);
-}
-
-bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
-{
-	struct wire *w = wire_of(c);
-	struct incoming *in = w->incoming[0];
-
-	if (c->state != CONN_UP || w->heard == 0)
-		return next_of_flood(c, w, request);
-	if (!in->is_push && !in->resp.count) {
-		fail(c, REASON_GARBAGE);
-		return false;
-	}
-	take_incoming(w);
-	if (in->is_push) {
-		*request = (struct pending){.is_push = true};
-		c->push = push_of(&in->message);
-		free(in);
-		return true;
-	}
-	/* The lookup that began with the request has its answer. */
-	if (w->is_to_left && needs_name(c->pending[0].op)) {
-		fail(c, REASON_LEFT);
-		free(in);
-		return false;
-	}
-	*request = c->pending[0];
-	c->pending_count--;
-	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
-	*reply = reply_of(c, request->op, &in->resp);
-	reply->is_watched = request->is_watched;
-	w->end_told = reply->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
-		      (request->op == OP_HAND_OFF || request->op == OP_EXPIRE);
-	/* The same release follows, whole. */
-	if (request->op == OP_HAND_OFF && request->may_be_unknown && reply_lacks_script(reply))
-		w->end_sent -= w->end_sent > 0;
-	if (!is_of_waiter(request->op) &&
-		(reply->vote == VOTE_FOREIGN || reply->vote == VOTE_GONE ||
-			(reply->vote == VOTE_YES &&
-				(request->op == OP_UNDO || request->op == OP_HAND_OFF))))
-		w->settled_at = world.now;
 	free(in);
-	return true;
 }
 
 /* ---- faults ---- */
@@ -1110,8 +937,11 @@ void net_deafen(int client, int node)
 
 void net_leave(int node)
 {
-	for (int client = 0; client < world.clients; client++)
+	for (int client = 0; client < world.clients; client++) {
 		world.wire[client][node].is_to_left = world.wire[client][node].is_up;
+		for (int i = 0; i < most_messages; i++)
+			messages[i].is_to_left |= is_on(&messages[i], client, node);
+	}
 }
 
 void net_crash_node(int node)
@@ -1127,8 +957,12 @@ void net_crash_node(int node)
 
 void net_crash_client(int client)
 {
-	for (int i = 0; i < world.nodes; i++)
-		give_up(client, i);
+	struct client *before = running, *c = world.client[client];
+
+	running = c;
+	for (int i = 0; i < c->session.pool.count; i++)
+		conn_abort(&c->session.pool.conn[i]);
+	running = before;
 }
 
 void net_reset(void)
@@ -1147,7 +981,7 @@ void net_reset(void)
 	if (!messages[0].next_free)
 		most_messages = MESSAGES;
 	for (int i = 0; i < most_messages; i++) {
-		messages[i].op = OP_NONE;
+		messages[i].is_used = false;
 		messages[i].next_free = i + 1 < MESSAGES ? i + 1 : -1;
 	}
 	free_message = most_messages = 0;

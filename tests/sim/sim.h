@@ -3,9 +3,9 @@
  * one seed: nodes, network, clocks, crashes. Nothing here waits: time jumps from event to event.
  *
  * Real: everything in src/lock and src/proto, with the scripts of the nodes; net/session.c,
- * net/pool.c, base but for base/alarm. Simulated: the kernel's clock, sleep and randomness (net.c),
- * the connections (net.c), the servers below the scripts (server.c), the command and its supervisor
- * (client.c, with the real lock/deadline).
+ * net/pool.c and net/conn.c with hiredis, base but for base/alarm. Simulated: the kernel's sockets,
+ * clock, sleep and randomness (kernel.c), the network (net.c), the servers below the scripts
+ * (server.c), the command and its supervisor (client.c, with the real lock/deadline).
  *
  * No bytes arrive twice: TCP prevents it, and redlock sends no request again. The simulator has the
  * nearest case: a request on a connection that the client gave up arrives late, after a newer one.
@@ -33,7 +33,7 @@
 #define SIM_WATCHES 64 /* on one node, with dead ones */
 #define SIM_PUBLISHED 160 /* by one script */
 #define SIM_RUNS 4096 /* of a job, whose number is counted from 0 again after that */
-#define SIM_WIRE_QUEUE 256
+#define SIM_AWAITED 16 /* requests of one connection that are not sent yet */
 #define SIM_FOREVER (NEVER / 2) /* later than the end of every world */
 
 /* ---- the profile of a seed ---- */
@@ -107,6 +107,8 @@ struct sim_node {
 	usec refuses_until; /* it answers with an error, and does nothing */
 	usec denies_until; /* redlock's user lacks the right to these commands: */
 	uint64_t denied; /* 1 << server_command_number() */
+	usec refuses_login_until; /* redlock has a password that is no more; */
+	bool is_open; /* but the default user needs none, and may do all */
 	int room; /* it takes so many connections; 0: any number */
 	int64_t ppm, offset; /* of its clock, */
 	int64_t stepped; /* and this much more, for a while */
@@ -236,23 +238,48 @@ void node_serve_copy(const struct sim_node *n, const struct request *r, struct r
 
 /* ---- the network (net.c) ---- */
 
+/* A command asks for one of these. */
+enum asked {
+	ASKED_SCRIPT,
+	ASKED_SUBSCRIBE,
+	ASKED_AUTH,
+	ASKED_HELLO,
+	ASKED_TRACKING, /* CLIENT TRACKING: what the connection reads is watched, */
+	ASKED_CACHING, /* CLIENT CACHING: if the next command reads it */
+};
+
+/* A command on its way to a node. */
 struct message {
+	bool is_used;
+	enum asked asked;
 	struct request request; /* of a script: its arguments; the words before them are NULL */
 	int client, node, next_free;
 	uint32_t place; /* among all messages on its connection */
 	uint32_t wire; /* the connection: see struct wire; 0: late, UINT32_MAX: lost */
-	enum op op; /* OP_NONE: not in use */
+	size_t len; /* bytes */
+	usec arrives_at;
+	bool is_read; /* the server has it, and may still have to carry it out */
+	enum op op; /* of a script, or OP_SUBSCRIBE */
 	uint32_t round, session; /* that it belongs to */
 	usec left_at; /* the client gave up its connection then; 0: not yet */
 	bool is_end; /* the release of a lock that was held to the end */
-	bool is_to_left; /* it goes to the server that the node's name has left */
+	bool is_to_left; /* it goes to the server that the node's name has left, */
+	bool was_in_time; /* but the client asked before the name left it: its vote counts */
 };
 
 /* A reply to a client, or a message. */
 struct incoming {
 	bool is_push;
-	struct sim_message message;
-	struct resp resp;
+	size_t len;
+	char bytes[];
+};
+
+/* A request of the lock, whose command is still to come. */
+struct sent {
+	enum op op;
+	uint32_t round;
+	bool is_end;
+	bool is_to_left;
 };
 
 /* From one client to one node. `id` counts connections: bytes of an older one are late. */
@@ -263,18 +290,19 @@ struct wire {
 	usec held_until; /* a stopped server reads nothing until then; bytes keep their order */
 	uint32_t queued, served; /* messages */
 	usec serve_at, back_at; /* of the last message: later ones do not overtake it */
-	int replies; /* arrived, not taken yet; */
-	int heard; /* the client has read this many of them from its socket */
-	struct incoming *incoming[SIM_WIRE_QUEUE];
-	bool is_followed; /* the next request is in the packet of the last one */
-	struct pending pending[LOCK_PENDING_MAX]; /* of the connection */
-	struct request release; /* the last one by digest */
+	char *inbox, *outbox; /* bytes for the client to read; the beginning of a command */
+	size_t inbox_len, inbox_read, inbox_room, outbox_len, outbox_room;
+	int sent_count;
+	struct sent awaited[SIM_AWAITED];
+	bool has_resp3; /* HELLO */
+	bool caches; /* the next script is watched */
+	bool is_default; /* AUTH failed: commands run as the default user */
 	bool is_up, is_broken; /* as the client would find out */
 	bool is_refused; /* broken, because the server takes no more connections */
 	bool is_to_left; /* it leads to the server that the node's name has left */
 	bool is_deaf; /* the path forgot the connection: all is lost, neither side is told */
-	usec floods_until; /* broken, but until then the client reads messages without end */
-	int flood; /* such messages that the client has read from its socket */
+	usec floods_until; /* broken, but until then the client reads bytes without end */
+	bool has_flooded; /* the client has read the first of them */
 	int untold; /* looks at a flood since the time `untold_at` came, which the client is to be
 		       told */
 	usec untold_at;
@@ -517,6 +545,10 @@ usec true_time(const struct client *c, usec at);
 
 /* net.c */
 void net_reset(void);
+uint32_t net_connect(int client, int node); /* returns the id of the wire */
+void net_send(int client, int node, const char *bytes, size_t len);
+void net_close(int client, int node, bool is_orderly); /* or with a reset */
+int net_unread(int client, int node); /* bytes that the server has not read */
 void net_connected(int client, int node, uint32_t id);
 void net_serve(int message);
 void net_answer(int client, int node, uint32_t id, struct incoming *in);

@@ -343,6 +343,7 @@ static bool serve_all(const struct client *c)
 
 		if (n->down || n->room || world.now < n->paused_until ||
 			world.now < n->refuses_until || world.now < n->denies_until ||
+			world.now < n->refuses_login_until ||
 			world.now < world.wire[c->id][i].cut_until)
 			return false;
 	}
@@ -443,6 +444,12 @@ static void strike(void)
 	if (world.events / 2 % 16 == 0) {
 		trace("n%d: redlock's user lacks rights", node);
 		node_deny(&world.node[node], until);
+		return;
+	}
+	if (world.events / 2 % 16 == 1 && world.list[world.nodes].node[node].password[0]) {
+		trace("n%d has another password", node);
+		world.node[node].refuses_login_until = until;
+		world.node[node].is_open = world.events / 32 % 2;
 		return;
 	}
 	switch ((enum fault)draw_between(0, last)) {
@@ -704,7 +711,7 @@ static void calm_down(void)
 	for (int i = 0; i < world.nodes; i++) {
 		struct sim_node *n = &world.node[i];
 
-		n->paused_until = n->refuses_until = n->denies_until = 0;
+		n->paused_until = n->refuses_until = n->denies_until = n->refuses_login_until = 0;
 		/* Without rights, a client may not have left its queue. */
 		world.lost_queue |= n->denied != 0;
 		if (n->stepped > STEP_MAX)
@@ -954,6 +961,18 @@ static void make_world(void)
 		node_init(&world.node[i],
 			(enum server_kind)((world.seed + (uint64_t)i * 5) % SERVER_KINDS));
 	}
+	/* Some servers have a password. Rivals would count the time of AUTH, which another request
+	 * has to wait for, as that of connecting. Not drawn. */
+	for (int list = 1; list <= SIM_NODES; list++)
+		for (int i = 0; i < list; i++) {
+			struct node *node = &world.list[list].node[i];
+			bool has_password =
+				!world.profile->are_rivals && (world.seed + (uint64_t)i) % 4 == 0;
+
+			node->kind = world.is_local ? NODE_UNIX : NODE_TCP;
+			snprintf(node->password, sizeof(node->password), "%s",
+				has_password ? "p" : "");
+		}
 	/* Nor is this drawn: the usual queue node takes too few connections, until the end. */
 	if (world.nodes >= 5 && world.seed / 7 % 5 == 0 && !world.profile->are_rivals)
 		world.node[0].room = 1 + (int)(world.seed / 35 % 3);
@@ -1315,7 +1334,8 @@ static bool lacks_key(const struct client *c, int i)
 
 	return c->in_section && goes_on && !c->crashed && c->paused_until <= world.now &&
 	       is_usable(c, i) && has_vote(i, c) && n->refuses_until <= world.now &&
-	       n->denies_until <= world.now && w->cut_until <= world.now && !has_token(c, i) &&
+	       n->denies_until <= world.now && n->refuses_login_until <= world.now &&
+	       !w->is_default && w->cut_until <= world.now && !has_token(c, i) &&
 	       !is_any_left_over(c, i) && !node_has_other_limit(n, c->policy.limit);
 }
 
@@ -1483,4 +1503,6 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 		breach("sleep", "a client sleeps without an end");
 	if (!world.broken && world.profile->are_rivals)
 		check_rivals();
+	for (int i = 0; i < world.clients; i++)
+		net_crash_client(i); /* frees the memory of its connections */
 }

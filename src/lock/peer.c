@@ -187,14 +187,13 @@ static void expect_release(struct step *s, struct peer *p, enum op op)
 
 /* Requests that are sent often, and that nothing depends on before their reply is read; and the
  * releases that OP_DELETE can follow if the client ends before it learns that the node did not know
- * the script. OP_DELETE knows no readers, and no record. */
+ * the script. OP_DELETE knows no readers, and stores no record. */
 static bool goes_by_digest(const struct lock *lock, const struct peer *p, enum op op)
 {
 	return lock->policy.by_digest && !p->no_digests &&
 	       (op == OP_ACQUIRE || op == OP_EXTEND || op == OP_LOOK || op == OP_JOIN ||
 		       (op == OP_UNDO && !lock->policy.is_shared) ||
-		       (op == OP_HAND_OFF && !lock->policy.is_shared &&
-			       !lock->policy.wants_record));
+		       (op == OP_HAND_OFF && !lock->policy.is_shared && !lock->releasing.stores));
 }
 
 static void send_request(struct step *s, int node, enum op op, bool by_digest)

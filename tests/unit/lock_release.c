@@ -937,6 +937,24 @@ TEST(a_release_that_stores_a_record_is_sent_whole)
 	finish(&r);
 }
 
+/* Nothing is lost if OP_DELETE frees the key of a failed attempt, or of a job that was done. */
+TEST(a_release_that_stores_no_record_is_sent_by_digest)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	r.lock.policy.by_digest = r.lock.policy.wants_record = true;
+	for (int i = 0; i < 3; i++)
+		link_up(&r, i);
+	votes(&r, "YYY");
+	let_go(&r);
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(r.fake[i].last.op, OP_HAND_OFF);
+		CHECK(r.fake[i].last.by_digest);
+	}
+	finish(&r);
+}
+
 /* A majority deletes the key, but one of these nodes may not write the record: the third counts. */
 TEST(a_release_waits_until_a_majority_has_stored_the_record)
 {

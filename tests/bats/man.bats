@@ -278,7 +278,7 @@ named() {
 	: > "$T/done"
 	stub nightly.sh nightly
 	stub tick.sh tick
-	example 'redlock run -q -k nightly --once-per 23h -w 20s -- ./nightly.sh ||'
+	example 'redlock run -q -k nightly --once-per 22h -w 20s -- ./nightly.sh ||'
 	runs 0
 	was_done "nightly.sh held" "nightly.sh done" "tick.sh held" "tick.sh done"
 	[[ "$output" == *nightly* ]] && [[ "$output" != *"nightly: status"* ]]

@@ -73,14 +73,28 @@ void done_read(struct done *d, const char *text)
 	snprintf(d->owner, sizeof(d->owner), "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-void done_keep(struct done *d, const char *text, usec age)
+/* Only a run that started at another moment has another text. */
+static bool is_same_run(const struct done *a, const struct done *b)
+{
+	return a->once_per == b->once_per && a->status == b->status && a->ended == b->ended &&
+	       strcmp(a->owner, b->owner) == 0;
+}
+
+void done_keep(struct done *d, int node, const char *text, usec age)
 {
 	struct done found;
 
 	done_read(&found, text);
 	found.left = found.once_per - usec_min(age, found.once_per);
-	if (found.left > d->left)
+	if (found.left == 0)
+		return;
+	found.nodes = 1u << node;
+	if (is_same_run(&found, d)) {
+		d->nodes |= found.nodes;
+		d->left = usec_max(d->left, found.left);
+	} else if (found.left > d->left) {
 		*d = found;
+	}
 }
 
 /* The page has two lines: how long ago the run started, and the text. */
@@ -96,7 +110,7 @@ void done_take(struct done *d, const struct query *query, int node)
 	page[strcspn(page, "\n")] = ' ';
 	if (!read_number(&at, DURATION_MAX / USEC_MSEC, &age_ms))
 		return;
-	done_keep(d, at, age_ms * USEC_MSEC);
+	done_keep(d, node, at, age_ms * USEC_MSEC);
 }
 
 void done_request(struct request *r, char name[DONE_KEY_MAX], const char *key)

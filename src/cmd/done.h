@@ -7,7 +7,7 @@
  *     done_read(&d, text)                what such a text says
  *     done_find(&d, &query, key)         for `break`
  *     done_request(), done_take()        for `status KEY`, which asks more in the same series
- *     done_keep(&d, text, age)           for `status`, which finds records by a scan
+ *     done_keep(&d, node, text, age)     for `status`, which finds records by a scan
  *     done_remove(&query, key)
  *
  * A record is a key of its own next to the lock's key: the node's time at which the run started,
@@ -50,8 +50,8 @@ void done_request(struct request *r, char name[DONE_KEY_MAX], const char *key);
 /* Node `node` has answered it: keeps the record if its start is later than that in *d. */
 void done_take(struct done *d, const struct query *query, int node);
 
-/* A record with that text, of a run that began so long ago: the same. */
-void done_keep(struct done *d, const char *text, usec age);
+/* The node has a record with that text, of a run that began so long ago: the same. */
+void done_keep(struct done *d, int node, const char *text, usec age);
 
 /* Returns the number of nodes that removed the record, or had none. */
 int done_remove(struct query *query, const char *key);

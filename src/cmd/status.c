@@ -170,6 +170,12 @@ static bool has_other_nodes(const struct overview *st, const struct tally *t)
 /* A holder of less than this is left out. */
 #define HOLDER_LEAST 9
 
+/* Is the key free, and its job done? */
+static bool is_over(const struct overview *st, const struct tally *t)
+{
+	return st->done.left > 0 && strcmp(report_state(t), "free") == 0;
+}
+
 /* Of a lock that is held or reserved, and of a result of --once-per, the holder, or ""; of each
  * lock a remark, or "": "free", "no majority, other nodes", "done, 20h left". */
 static void describe(char holder[HOLDER_TEXT_MAX], char remark[REMARK_MAX],
@@ -182,7 +188,7 @@ static void describe(char holder[HOLDER_TEXT_MAX], char remark[REMARK_MAX],
 	const struct reply reply = tally_holder(t, &count);
 
 	report_holder_text(holder, t);
-	if (is_free && st->done.left > 0) {
+	if (is_over(st, t)) {
 		utf8_escape(holder, HOLDER_TEXT_MAX, st->done.owner, strlen(st->done.owner));
 		duration_format(left, st->done.left);
 		if (st->done.status > 0)
@@ -294,6 +300,8 @@ static void add_row(struct overview *st, const struct tally *t, const char *key,
 
 	utf8_escape(name, sizeof(name), key, len);
 	describe(holder, remark, st, t);
+	if (is_over(st, t))
+		count = __builtin_popcount(st->done.nodes);
 	if (since > 0 && !reply.is_reserved)
 		(void)snprintf(held, sizeof(held), "%s",
 			age > 0 ? duration_format(length, age * USEC_SEC) : "0s");
@@ -305,6 +313,22 @@ static void add_row(struct overview *st, const struct tally *t, const char *key,
 		readers = cut_readers(holder);
 	if (push_row(st, text) && readers)
 		add_readers(st, name, readers);
+}
+
+/* The last run of the key. A restarted node has lost the record, and gets it back from a run only.
+ */
+static const char *describe_done(
+	char dst[REPORT_MAX], const struct overview *st, const struct tally *t, const char *key)
+{
+	int on = __builtin_popcount(st->done.nodes);
+	size_t len;
+
+	report_done(dst, key, &st->done, clock_wall() / USEC_SEC);
+	len = strlen(dst);
+	if (on < t->nodes)
+		snprintf(dst + len, REPORT_MAX - len, "; %d of %d nodes have this record", on,
+			t->nodes);
+	return dst;
 }
 
 /* The colour of a row with that remark. */
@@ -416,14 +440,12 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 		return;
 	}
 	if (!st->is_json) {
-		bool is_over = st->done.left > 0 && strcmp(state, "free") == 0;
-
 		describe(owner, remark, st, t);
 		/* The result of --once-per is what counts: the lock is free between two runs. */
 		if (st->done.left > 0)
-			show_line(st, is_over ? colour_of(remark) : "",
-				report_done(text, key, &st->done, clock_wall() / USEC_SEC));
-		if (!is_over)
+			show_line(st, is_over(st, t) ? colour_of(remark) : "",
+				describe_done(text, st, t, key));
+		if (!is_over(st, t))
 			show_line(st, colour_of(remark),
 				report_status(text, t, &st->settings->nodes, key, slot,
 					clock_wall() / USEC_SEC));
@@ -452,6 +474,7 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 			json_text(&st->json, "ended", time_format(when, st->done.ended));
 		}
 		json_ms(&st->json, "left_ms", st->done.left);
+		json_number(&st->json, "on_nodes", __builtin_popcount(st->done.nodes));
 		json_close(&st->json, '}');
 	}
 	if (slot == 0)
@@ -832,7 +855,7 @@ static void show_found(struct overview *st, const struct search search[NODES_MAX
 		const struct reply reply = reply_of(&f[i]);
 
 		if (f[i].is_record && !st->is_json)
-			done_keep(&st->done, f[i].key + f[i].key_len + 1, f[i].pttl);
+			done_keep(&st->done, f[i].node, f[i].key + f[i].key_len + 1, f[i].pttl);
 		else if (!f[i].is_record)
 			tally_take(t, f[i].node, &reply, NULL);
 		is_lock |= !f[i].is_record;

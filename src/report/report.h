@@ -146,6 +146,7 @@ struct done {
 	int status; /* of the command, or 128 and its signal; -1: unknown */
 	int64_t ended; /* the holder's time of day in seconds, when the command had ended */
 	char owner[OWNER_MAX]; /* the holder; "": unknown */
+	unsigned nodes; /* bit i: node i has this record; for `status` only */
 };
 
 /* "'nightly' is done until 2026-11-21T03:00:00Z (20h left), run by alice@web1:42 backup, which

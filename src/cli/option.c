@@ -1236,12 +1236,15 @@ static const char *factor_value(char *dst, size_t size, long permille)
 	return dst;
 }
 
-/* A zero that was not set explicitly means the default, shown as no value. */
-static const char *duration_value(char *dst, size_t size, usec d, bool is_said)
+/* A zero that was not set explicitly means the default, shown as no value. So does a wait without
+ * end: --wait has no word for it, and its 0 would not wait. */
+static const char *duration_value(
+	char *dst, size_t size, usec d, enum option_kind kind, bool is_said)
 {
 	char text[DURATION_TEXT_MAX];
 
-	if (d == UNSET || (!is_said && (d == 0 || d == NEVER)))
+	if (d == UNSET || (d == 0 && !is_said) ||
+		(d == NEVER && (!is_said || kind != OPTION_TIME_LIMIT)))
 		return NULL;
 	snprintf(dst, size, "%s", d == NEVER ? "0" : duration_format_exact(text, d));
 	return dst;
@@ -1292,7 +1295,7 @@ const char *option_value(
 	case OPTION_DURATION:
 	case OPTION_TIME_LIMIT:
 	case OPTION_NO_WAIT:
-		return duration_value(dst, size, *(const usec *)field,
+		return duration_value(dst, size, *(const usec *)field, row->kind,
 			settings_source(s, row->field)->kind != SOURCE_NONE);
 	case OPTION_NODES:
 		node_list_show(&s->nodes, dst, size);

@@ -1574,6 +1574,8 @@ TEST(option_values_for_people)
 	command = COMMAND_CONFIG;
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		CHECK_TEXT(value_of(read_line(cases[i].line, ""), cases[i].name), cases[i].value);
+	CHECK_TEXT(value_of(read_config("x", "", "no-wait = no\n"), "wait"), "nothing");
+	CHECK_TEXT(value_of(read_config("x", "", "no-wait = yes\n"), "wait"), "0ms");
 	CHECK_TEXT(value_of(read_line("", "REDLOCK_PASSWORD=p"), "password"), "***");
 	CHECK_TEXT(value_of(read_line("", "REDLOCK_PASSWORD="), "password"), "nothing");
 	command = COMMAND_ACQUIRE;

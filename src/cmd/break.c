@@ -117,8 +117,9 @@ static int await_end(struct query *query, const struct settings *s, const struct
 	usec began = clock_now(), interval = LOOK_LEAST, give_up = usec_add(began, s->wait);
 	char left[DURATION_TEXT_MAX];
 
-	log_say(LOG_NORMAL, "waiting for the holder to end its command: at most %s",
-		duration_format(left, usec_max(until - began, 0)));
+	if (s->wait > 0)
+		log_say(LOG_NORMAL, "waiting for the holder to end its command: at most %s",
+			duration_format(left, usec_max(usec_min(until - began, s->wait), 0)));
 	for (;;) {
 		usec now;
 

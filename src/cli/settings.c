@@ -430,14 +430,23 @@ int settings_operand_key(
 	return settings_check_key(key, e) < 0 ? -1 : check_room(s, key, e);
 }
 
+/* break reads no variable that describes one lock. */
+static int need_too(const struct settings *s, const char *what, const char *option,
+	const char *variable, struct err *e)
+{
+	bool is_read = s->command != COMMAND_BREAK;
+
+	return err_hint(e, "give the %s of the lock as well: %s%s%s", what, option,
+		is_read ? " or " : "", is_read ? variable : "");
+}
+
 static int check_limit(const struct settings *s, struct err *e)
 {
 	if (s->slot > 0 && s->limit == 0 && may_know_limit(s))
 		return 0;
 	if (s->slot > 0 && s->limit == 0) {
 		err_set(e, ERR_USAGE, "--slot needs --limit");
-		return err_hint(
-			e, "give the limit of the lock as well: --limit N or REDLOCK_LIMIT");
+		return need_too(s, "limit", "--limit N", "REDLOCK_LIMIT", e);
 	}
 	if (s->slot > s->limit)
 		return err_set(e, ERR_USAGE, "invalid slot %ld: --limit %ld has the slots 1 to %ld",
@@ -462,7 +471,7 @@ static int check_limit(const struct settings *s, struct err *e)
 		return -1;
 	if (needs_slot(s) && s->slot == 0) {
 		err_set(e, ERR_USAGE, "missing slot: the lock has %ld", s->limit);
-		return err_hint(e, "give the slot of the lock as well: --slot I or REDLOCK_SLOT");
+		return need_too(s, "slot", "--slot I", "REDLOCK_SLOT", e);
 	}
 	return 0;
 }

@@ -933,6 +933,15 @@ TEST(settings_slots)
 		CHECK_TEXT(e.text, cases[i].want ? cases[i].want : "");
 		CHECK_INT(settings_policy(&s).limit, cases[i].limit);
 	}
+	/* break does not read the variables, so its hints do not name them. */
+	s = of(COMMAND_BREAK);
+	s.limit = 3;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.hint, "give the slot of the lock as well: --slot I");
+	s = of(COMMAND_BREAK);
+	s.slot = 2;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.hint, "give the limit of the lock as well: --limit N");
 	/* The token is in a file that is read later. */
 	s = of(COMMAND_RELEASE);
 	s.limit = 2;
@@ -940,6 +949,7 @@ TEST(settings_slots)
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(settings_set_token(&s, "t", &e), -1);
 	CHECK_TEXT(e.text, "missing slot: the lock has 2");
+	CHECK_TEXT(e.hint, "give the slot of the lock as well: --slot I or REDLOCK_SLOT");
 	s = of(COMMAND_CHECK);
 	s.slot = 2;
 	s.token_file = "f";

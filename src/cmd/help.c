@@ -12,6 +12,7 @@
 #include "net/tls.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,12 +213,13 @@ static struct status_row status_row(int status)
 	for (int i = 0; i < status_rows_count; i++)
 		if (status_rows[i].number == status)
 			return status_rows[i];
-	if (status > 128)
+	if (status > 128 && status <= 128 + SIGRTMAX)
 		return (struct status_row){status,
 			"128 and a signal's number; the signal ended the command, or redlock",
 			"130 is SIGINT (Ctrl-C), 143 SIGTERM. 137 is SIGKILL, which ends processes "
 			"when memory runs out (dmesg says so), and with --kill-after."};
-	return (struct status_row){status, "the command's own; redlock itself never ends with it",
+	return (struct status_row){status,
+		"the command's own; redlock itself ends with it only if -E names it",
 		"See the documentation of the command, and its messages."};
 }
 

@@ -99,8 +99,13 @@ refused() {
 	done
 	run -0 redlock help 143
 	[ "${lines[0]}" = "  143  128 and a signal's number; the signal ended the command, or redlock" ]
-	run -0 redlock help 3
-	[ "${lines[0]}" = "  3    the command's own; redlock itself never ends with it" ]
+	run -0 redlock help 192
+	[ "${lines[0]}" = "  192  128 and a signal's number; the signal ended the command, or redlock" ]
+	# no signal has the number 127, and -E can have any status
+	for number in 3 193 255; do
+		run -0 redlock help $number
+		is_like "${lines[0]}" "  $number * the command's own; redlock itself ends with it only if -E names it"
+	done
 	refused 64 "redlock: unknown command '256'" help 256
 }
 

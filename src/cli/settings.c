@@ -567,6 +567,12 @@ static int check_names(struct settings *s, struct err *e)
 		err_set(e, ERR_USAGE, "missing key");
 		return err_hint(e, "name the lock with -k KEY; see 'redlock help %s'", command);
 	}
+	/* A key in the configuration file is for other calls of hold. */
+	if (s->command == COMMAND_HOLD && s->list &&
+		settings_source(s, FIELD(names))->kind == SOURCE_LINE) {
+		err_set(e, ERR_USAGE, "--list cannot be combined with a key");
+		return err_hint(e, "leave the key out: --list shows all locks of this user");
+	}
 	if (s->keys.count > 1 && s->reentrant) {
 		err_set(e, ERR_USAGE, "--reentrant accepts one key only");
 		return err_hint(e, "see 'redlock help run'");

@@ -158,6 +158,18 @@ extended() {
 	[[ "$output" == *'"holds":[]}' ]]
 }
 
+@test "--list shows all locks, so it takes no key; one in the configuration file is for other calls" {
+	redlock hold -k job > "$T/held"
+	also_end "$(cut -d ' ' -f 2 "$T/held")"
+	for key in job other; do
+		says 64 '' "redlock: --list cannot be combined with a key?hint: leave the key out*" hold --list -k "$key"
+		says 64 '' "redlock: --list cannot be combined with a key?hint: leave the key out*" hold "$key" --list
+	done
+	echo 'key = other' > "$T/config"
+	says 0 "'job' since *" '' hold --list --config "$T/config"
+	redlock release job
+}
+
 @test "statuses as with run: busy, no quorum, configuration, usage" {
 	in_background "$T/holder" run -k job -- sleep 60
 	eventually held_on job 3

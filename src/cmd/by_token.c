@@ -369,8 +369,9 @@ static int refuse_unclear(const struct settings *s, int count, int others, bool 
 	else
 		log_hint(LOG_ERRORS,
 			"name it with %s--token, --token-file or REDLOCK_TOKEN; "
-			"'redlock hold --list' shows what is held here",
-			is_semaphore ? "--slot, " : "");
+			"'redlock hold --list%s' shows what is held here%s",
+			is_semaphore ? "--slot, " : "", count > 0 ? " --json" : "",
+			count > 0 ? ", with the tokens" : "");
 	return STATUS_USAGE;
 }
 

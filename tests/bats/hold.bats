@@ -170,6 +170,19 @@ extended() {
 	redlock release job
 }
 
+@test "two readers of one key: the hint names the list with their tokens, and one of these releases one" {
+	for n in 1 2; do
+		redlock hold -s -k job > "$T/held.$n"
+		also_end "$(cut -d ' ' -f 2 "$T/held.$n")"
+	done
+	says 64 '' "redlock: ambiguous lock 'job': several background holders have it
+hint: name it with --token, * 'redlock hold --list --json' shows what is held here, with the tokens" release job
+	token=$(redlock hold --list --json | jq -r '.holds[0].token')
+	says 0 '' '' release job --token "$token"
+	says 0 '' '' release job
+	nothing_is_listed
+}
+
 @test "statuses as with run: busy, no quorum, configuration, usage" {
 	in_background "$T/holder" run -k job -- sleep 60
 	eventually held_on job 3

@@ -229,6 +229,43 @@ named() {
 	} | named RECORDS FILES 75
 }
 
+# says_of SUBCOMMAND JSON: what the page says about all documents, and about that of the subcommand, has each name.
+says_of() {
+	local name
+	as_shown redlock-scripting.7 | awk -v "it=$1" '
+		/^\.Ss / { on = $2 == "JSON" }
+		on && /^\.It Cm (acquire|extend|wait|status|break|doctor|config) ?/ { is_of = index($0, it) }
+		on && (is_of || !own)
+		/^These are the outcomes/ { own = 1 }
+	' | tr -s ' ,' '\n' > "$T/words"
+	for name in $(jq -r 'keys_unsorted + ([.nodes[]?] | map(keys_unsorted) | add // []) | unique[]' <<< "$2"); do
+		grep -qx "$name" "$T/words" || { echo "$1: $name" && return 1; }
+	done
+}
+
+@test "every name in a document of a lock is explained where its subcommand is" {
+	nodes_start 3
+	local document token
+	document=$(redlock acquire -k a -k b --fence --json)
+	says_of acquire "$document"
+	token=$(jq -r .token <<< "$document")
+	for subcommand in check extend release; do
+		says_of extend "$(redlock $subcommand -k a -k b --token "$token" --json)"
+	done
+	document=$(redlock acquire a -L 2 --fence --json)
+	says_of acquire "$document"
+	says_of acquire "$(redlock acquire a -L 3 -n --json 2> /dev/null || true)"
+	token=$(jq -r '"\(.token)#\(.slot)"' <<< "$document")
+	says_of extend "$(redlock check a -L 2 --token "$token" --json)"
+	says_of break "$(redlock break a -L 2 --slot "${token#*#}" -f -y --json 2> /dev/null)"
+	says_of wait "$(redlock wait a --json)"
+	not jq -e '.nodes[] | has("took_us")' <<< "$document"
+	not jq -e '.nodes[] | has("took_us")' <<< "$(redlock wait a --json)"
+	redlock acquire -k a > "$T/token"
+	not jq -e '.locks[].nodes[] | has("took_us")' <<< "$(redlock status --json)"
+	jq -e '.locks[].nodes[] | has("took_us")' <<< "$(redlock status a --json)"
+}
+
 @test "every finding of doctor is named" {
 	grep -ohE 'SEVERITY_[A-Z]+,\s*"[a-z-]+"|\{"[a-z-]+", (true|false)' \
 		"$BATS_TEST_DIRNAME"/../../src/report/*.c | grep -oE '"[a-z-]+"' | tr -d '"' |

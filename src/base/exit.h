@@ -15,11 +15,11 @@
 #define STATUS_TABLE(X) \
 	X(STATUS_OK, 0, "success; run, sandbox, gate: the command ended with 0", "") \
 	X(STATUS_UNSOUND, 1, \
-		"doctor --strict: a quorum is usable, but there is a warning or an error; " \
-		"without --strict: the rights to locks are in doubt, and no -k was given", \
-		"Doctor prints a fix below each finding. Without --strict, the status is 0 as " \
-		"long as a quorum of the nodes can be used. A command of 'run' may end with " \
-		"1, too: redlock passes its status on.") \
+		"doctor: a quorum is usable, but the rights to locks are in doubt, and no -k " \
+		"was given, or, with --strict, there is a warning or an error", \
+		"Doctor prints a fix below each finding. With -k KEY, it checks the rights to " \
+		"that key, and without --strict, the status is then 0 if a quorum can be used. " \
+		"A command of 'run' may end with 1, too: redlock passes its status on.") \
 	X(STATUS_USAGE, 64, "usage error: nothing was done", \
 		"Usual causes: a misspelt option, an option after the keys or of another " \
 		"subcommand, or no key. The message names it. 'redlock help SUBCOMMAND' shows " \

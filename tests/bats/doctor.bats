@@ -150,6 +150,12 @@ together
 	run -69 --separate-stderr redlock doctor -q "${PATIENT[@]}"
 }
 
+@test "--help and help 1 have both causes of the status 1" {
+	for page in "$(redlock doctor --help)" "$(redlock help 1)"; do
+		is_like "$(tr -s ' \n' ' ' <<< "$page")" "* 1 * the rights to locks are in doubt*, with --strict,*"
+	done
+}
+
 @test "wrong arguments, and a full disk" {
 	says 64 '' "redlock: unexpected argument 'other'?hint: *" doctor job other
 	says 64 '' "redlock: unexpected node 'redis://a' in the place of a key?hint: *" doctor redis://a

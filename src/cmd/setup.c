@@ -348,6 +348,25 @@ SELDOM static void warn_of_ttl(const struct settings *s)
 	log_warning(&e);
 }
 
+/* Other clients with this --max-ttl trust a restarted node that may have forgotten the lock. */
+static void warn_of_max_ttl(const struct settings *s)
+{
+	char longest[DURATION_TEXT_MAX], most[DURATION_TEXT_MAX];
+	bool is_ttl = s->ttl >= s->min_hold;
+
+	if (s->max_ttl == 0 || usec_max(s->ttl, s->min_hold) <= s->max_ttl ||
+		s->restart_guard == GUARD_OFF || s->command == COMMAND_WAIT ||
+		!(settings_makes_key(s) || s->command == COMMAND_EXTEND))
+		return;
+	log_say(LOG_NORMAL,
+		"--max-ttl %s is shorter than --%s %s: the lock may outlast the quarantine of a "
+		"restarted node",
+		duration_format_exact(most, s->max_ttl), is_ttl ? "ttl" : "min-hold",
+		duration_format_exact(longest, is_ttl ? s->ttl : s->min_hold));
+	log_hint(LOG_NORMAL,
+		"set --max-ttl on all clients of these nodes to the longest time of any lock");
+}
+
 void setup_warn(const struct settings *s)
 {
 	struct idle_variable v;
@@ -356,6 +375,7 @@ void setup_warn(const struct settings *s)
 	warn_of_blanks(s);
 	if (s->bare_ttl)
 		warn_of_ttl(s);
+	warn_of_max_ttl(s);
 	while (option_idle_variable(s->command, environ, &next, &v))
 		warn_of_variable(&v, command_name(s->command));
 	for (int i = 0; i < 2; i++) {

@@ -116,6 +116,22 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 	is_like "$output" "redlock: --restart-guard 'maybe' is not auto, on or off?hint: *"
 }
 
+@test "a lock that may last longer than --max-ttl: one warning, unless there is no restart guard" {
+	local hint="hint: set --max-ttl on all clients of these nodes to the longest time of any lock"
+	export REDLOCK_MAX_TTL=20s REDLOCK_NODE_TIMEOUT=2s
+	says 0 '' "redlock: --max-ttl 20s is shorter than --ttl 30s: the lock may outlast the quarantine of a restarted node?$hint" \
+		run -k job -- true
+	says 0 '' "redlock: --max-ttl 20s is shorter than --min-hold 60s: *?$hint" run -t 20s --min-hold 1m -k held -- true
+	says 0 '*' "redlock: --max-ttl 20s is shorter than --ttl 30s: *?$hint" acquire -k lasting
+	says 79 '' "redlock: --max-ttl 20s is shorter than --ttl 60s: *?$hint?redlock: 'job' is no longer *" \
+		extend -t 1m -k job --token none
+	says 0 '' '' run -t 20s -k job -- true
+	says 0 '' '' run -t 30s --max-ttl 30s -k job -- true
+	says 0 '' '' run -t 30s --restart-guard off -k job -- true
+	says 0 '' '' wait -t 30s -k job
+	says 0 '' '' run -q -k job -- true
+}
+
 @test "a client with longer locks makes the quarantine longer, for as long as its locks last" {
 	node 1 flushall > "$T/set"
 	redlock run --ttl 100s -k job -- true

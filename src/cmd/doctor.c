@@ -910,12 +910,14 @@ static bool has_vote(const struct node_facts *facts)
 	return had_vote(facts) || (over > 0 && over * USEC_MSEC <= clock_wall());
 }
 
-static bool have_all_votes(const struct visit *v)
+/* How many nodes answer, and may have forgotten locks? */
+static int count_new(const struct visit *v)
 {
+	int count = 0;
+
 	for (int i = 0; i < v->settings->nodes.count; i++)
-		if (!v->is_over[i] && !has_vote(&v->facts[i]))
-			return false;
-	return true;
+		count += !v->is_over[i] && !has_vote(&v->facts[i]);
+	return count;
 }
 
 /* The reason against an admission: a node has a lock, or its locks cannot be searched. */
@@ -981,6 +983,20 @@ static bool find_lock(struct visit *v, struct obstacle *found)
 	return false;
 }
 
+/* May a majority have a lock that no node shows? Its nodes have forgotten it, or do not answer. If
+ * new nodes alone are a majority, the user says that there is none. */
+static bool may_hide(const struct visit *v, struct obstacle *found)
+{
+	int quorum = tally_quorum(&v->query.tally), silent = 0, restarted = count_new(v);
+
+	for (int i = v->settings->nodes.count - 1; i >= 0; i--)
+		if (v->is_over[i]) {
+			silent++;
+			*found = (struct obstacle){.node = i, .reply = v->facts[i].reached};
+		}
+	return silent > 0 && restarted < quorum && restarted + silent >= quorum;
+}
+
 /* Returns whether a lock prevents the admission, or may prevent it. */
 static bool admit_all(struct visit *v, struct obstacle *found)
 {
@@ -992,7 +1008,7 @@ static bool admit_all(struct visit *v, struct obstacle *found)
 	ask(v);
 	if (has_duplicates(v))
 		return false;
-	if (!have_all_votes(v) && find_lock(v, found))
+	if (count_new(v) > 0 && (may_hide(v, found) || find_lock(v, found)))
 		return true;
 	for (int i = 0; i < NODES_MAX; i++) {
 		const char *id = v->facts[i].info.run_id;

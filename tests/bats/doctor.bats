@@ -822,6 +822,22 @@ unix://$T/3.sock: not admitted" "redlock: cannot admit the nodes: 'job' is held 
 	[ -n "$(node 1 get '{redlock}:node')" ]
 }
 
+@test "--admit: a new node is not admitted if it and the nodes that do not answer may have been the majority of a lock" {
+	redlock acquire -k job --ttl 10m "${PATIENT[@]}" > "$T/token"
+	eventually held_on job 3
+	node 2 del job > "$T/set"
+	node 1 flushall > "$T/set"
+	kill_node 3
+	says 69 "unix://$T/1.sock: not admitted
+unix://$T/2.sock: not admitted
+unix://$T/3.sock: cannot be reached" "redlock: cannot admit the nodes: cannot search unix://$T/3.sock for locks: it cannot be reached*" \
+		doctor --admit -y "${PATIENT[@]}"
+	[ -z "$(node 1 get '{redlock}:node')" ]
+	# new nodes that are a majority: the user says that there is no lock
+	node 2 flushall > "$T/set"
+	says 0 "unix://$T/1.sock: admitted*" '' doctor --admit -y "${PATIENT[@]}"
+}
+
 @test "--admit: a node that cannot be searched for locks prevents the admission: 69, and the missing right is named" {
 	refused() {
 		run -69 --separate-stderr redlock doctor --admit -y "${PATIENT[@]}"

@@ -399,7 +399,7 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 	}
 	if (p->asked)
 		p->usual = usec_max(s->now - (p->due + p->connecting - lock->policy.node_timeout),
-			p->usual / 2);
+			usec_max(p->usual / 2, 1));
 	p->asked = OP_NONE;
 	if ((ev->op == OP_ACQUIRE || ev->op == OP_REPAIR) && reply->vote == VOTE_FOREIGN &&
 		ev->round == lock->stamp.round)

@@ -54,8 +54,8 @@ struct peer {
 	usec asked_at; /* when the request was sent; if it was sent again, that time */
 	bool was_resent; /* it was sent again (peer_send_again()) */
 	usec due; /* when the request becomes late, unless the reply arrives earlier */
-	usec usual; /* how long the node took to answer: the last time, or half of the time before
-		     */
+	usec usual; /* how long the node took to answer: the last time, or half of the time before;
+		       0: it has not answered */
 	unsigned subscribed; /* bit i: OP_SUBSCRIBE for key i was sent on this connection */
 
 	/* The pending release. */

@@ -138,12 +138,13 @@ void release_note_waiters(struct step *s, const struct event *ev)
 
 /* A node that has forgotten the script of the release by digest wakes no waiter, for conn_close()
  * only deletes the key: the node must answer if waiters are known, or if another node has forgotten
- * the scripts. */
+ * the scripts; but not a node that has never answered, which may be stopped. */
 static bool must_wake_waiters(const struct lock *lock, int node)
 {
+	const struct peer *p = &lock->peer[node];
 	unsigned keys = lock->awaited;
 
-	if (!lock->policy.by_digest || lock->peer[node].no_digests)
+	if (!lock->policy.by_digest || p->no_digests || p->usual == 0)
 		return false;
 	for (int i = 0; i < lock->policy.nodes; i++)
 		keys |= lock->peer[i].no_digests ? ~0u : 0;

@@ -528,6 +528,14 @@ TEST(a_release_is_answered_by_the_queue_node_if_others_may_wait)
 		CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 		CHECK(r.lock.peer[4].pending);
 	}
+	/* A node that has never answered may be stopped. */
+	hold(&r, 5);
+	r.lock.policy.by_digest = true;
+	r.lock.peer[0].usual = 0;
+	let_go(&r);
+	reply_with(&r, 1, reply_absent(REASON_NO_SCRIPT, NULL));
+	votes(&r, ".YYY");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	/* Neither. */
 	hold(&r, 5);
 	r.lock.policy.by_digest = true;

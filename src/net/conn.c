@@ -48,7 +48,7 @@
 /* The most keys of an early request: it has ten words. */
 #define EARLY_KEYS_MAX 4
 
-/* The time that a busy server may take to read the last request. */
+/* The time that a busy server, or a socket without room, may take for the last request. */
 #define LAST_REQUEST_TIME USEC_SEC
 
 #define STRING(x) #x
@@ -1282,13 +1282,13 @@ void conn_abort(struct conn *c)
 
 /* Takes the replies that have arrived. Returns true if one says that the server did not know the
  * script of a release. */
-static bool take_last_replies(struct conn *c)
+static bool take_last_replies(struct conn *c, short revents)
 {
 	struct pending request;
 	struct reply reply;
 	bool is_unknown = false;
 
-	conn_handle(c, POLLIN);
+	conn_handle(c, revents);
 	while (next_event(c, &request, &reply))
 		is_unknown |= request.may_be_unknown && reply_lacks_script(&reply);
 	return is_unknown;
@@ -1309,7 +1309,7 @@ static void delete_released(struct conn *c)
 
 	if (!may_lack_script(c))
 		return;
-	is_unknown = take_last_replies(c) || may_lack_script(c);
+	is_unknown = take_last_replies(c, POLLIN) || may_lack_script(c);
 	if (c->state != CONN_UP || c->is_refused || c->logins > 0 || !is_unknown ||
 		!append_bytes(c, c->deletion, c->deletion_len) ||
 		!add_pending(c, (struct pending){.op = OP_DELETE, .len = c->deletion_len}))
@@ -1325,17 +1325,18 @@ static bool reads_later(const struct conn *c)
 	return false;
 }
 
-/* Waits until the server has replied, or has read the rest: then it carries out the requests even
- * if the connection is closed. */
+/* Waits until the socket has taken all requests, and the server has replied, or has read the rest:
+ * then it carries out the requests even if the connection is closed. */
 static void await_reader(struct conn *c)
 {
 	usec until = clock_now() + LAST_REQUEST_TIME;
 
-	while (reads_later(c) && unread(c->fd) > 0 && clock_now() < until) {
-		struct pollfd reply = {.fd = c->fd, .events = POLLIN};
+	while (c->state == CONN_UP && (c->blocked || (reads_later(c) && unread(c->fd) > 0)) &&
+		clock_now() < until) {
+		struct pollfd fd = {.fd = c->fd, .events = conn_wants(c)};
 
-		if (alarm_wait(&reply, 1, USEC_MSEC) > 0)
-			(void)take_last_replies(c);
+		if (alarm_wait(&fd, 1, USEC_MSEC) > 0)
+			(void)take_last_replies(c, fd.revents);
 	}
 }
 

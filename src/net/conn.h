@@ -181,7 +181,7 @@ void conn_abort(struct conn *c);
  * then closes. To close with unread bytes would reset the connection, and a reset can destroy a
  * release that the node has not read yet. So can a reply that the node writes to a closed unix
  * socket: while the node is busy with a request, this function waits for up to a second until it
- * has read the next one.
+ * has read the next one; and until a socket without room has taken all requests.
  * A release by digest without a reply is followed by OP_DELETE: the node may have forgotten the
  * script, and the client does not read that any more.
  */

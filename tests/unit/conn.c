@@ -230,6 +230,40 @@ TEST(a_connection_is_not_closed_before_a_busy_server_has_answered)
 	CHECK_INT(WEXITSTATUS(status), 0);
 }
 
+/* A slow network, or a server that is late to read: the socket has room for a part of the release.
+ */
+TEST(a_connection_is_not_closed_before_a_full_socket_has_taken_the_release)
+{
+	struct talk t;
+	int little = 1, status;
+	size_t whole;
+	pid_t pid;
+
+	begin_talk(&t);
+	CHECK(setsockopt(t.conn.fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)) == 0);
+	release(&t, false);
+	CHECK(t.conn.blocked);
+	whole = t.conn.out_len;
+	pid = fork();
+	if (pid == 0) {
+		struct pollfd end = {.fd = t.peer, .events = POLLRDHUP};
+		char bytes[1024];
+		size_t len = 0;
+		ssize_t n;
+
+		close(t.conn.fd);
+		if (poll(&end, 1, 100) != 0)
+			_exit(2);
+		while ((n = recv(t.peer, bytes, sizeof(bytes), 0)) > 0)
+			len += (size_t)n;
+		_exit(len == whole ? 0 : 1);
+	}
+	close(t.peer);
+	conn_close(&t.conn);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(WEXITSTATUS(status), 0);
+}
+
 /* A server that is stopped reads the release and the deletion at once. */
 TEST(a_connection_to_a_stopped_server_is_closed_at_once)
 {

@@ -827,10 +827,11 @@ short conn_wants(const struct conn *c)
 	return 0;
 }
 
-/* Does the oldest request wait for the answer to a lookup? */
+/* Does the oldest request wait for the answer to a lookup? Not if AUTH or SELECT has failed: that
+ * is its answer. */
 static bool awaits_name(const struct conn *c)
 {
-	return c->state == CONN_UP && c->pending_count > 0 && c->logins == 0 &&
+	return c->state == CONN_UP && c->pending_count > 0 && c->logins == 0 && !c->is_refused &&
 	       conn_may_vote(c->pending[0].op) && clock_now() < addresses_due(c->addresses);
 }
 

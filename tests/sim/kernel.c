@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define ALARM_FD 999 /* never closed: see close() */
+#define LOOKUP_FD 900 /* of the first node */
 #define FD_FIRST 1000
 #define SOCKETS (SIM_CLIENTS * SIM_NODES + 2)
 
@@ -53,6 +54,13 @@ ssize_t getrandom(void *dst, size_t length, unsigned int flags)
 
 /* ---- names: the address of a node has its number; a name may lead to another server ---- */
 
+/* A lookup takes a while; it finds where the name led when it began. */
+struct lookup {
+	bool is_running, finds_other;
+	usec done_at;
+};
+static struct lookup lookups[SIM_CLIENTS][SIM_NODES];
+
 static int node_at(const struct sockaddr *address)
 {
 	return address->sa_data[0];
@@ -61,6 +69,11 @@ static int node_at(const struct sockaddr *address)
 static int node_of_addresses(const struct addresses *a)
 {
 	return (int)(a - running->session.pool.addresses);
+}
+
+static struct lookup *lookup_of(const struct addresses *a)
+{
+	return &lookups[running->id][node_of_addresses(a)];
 }
 
 void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX])
@@ -76,32 +89,53 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 		out[i] = (struct addresses){.count = 1,
 			.address = &address[i],
 			.is_name = world.profile->guards,
+			.asked_at = clock_now(),
 			.timeout = timeout};
+		lookups[running->id][i] = (struct lookup){.is_running = false};
 	}
-}
-
-/* A lookup has its answer at once. It counts if the name leads to another server now. */
-void addresses_renew(struct addresses *a, const struct node *node)
-{
-	(void)node;
-	a->answers += world.wire[running->id][node_of_addresses(a)].is_to_left;
 }
 
 void addresses_take(struct addresses *a)
 {
-	(void)a;
+	struct lookup *l = lookup_of(a);
+
+	if (!l->is_running || world.now < l->done_at)
+		return;
+	l->is_running = false;
+	a->answers += l->finds_other;
+}
+
+/* As in net/resolve.c. A name server answers within a quarter of the node time-out: a vote waits no
+ * longer. */
+void addresses_renew(struct addresses *a, const struct node *node)
+{
+	usec age = clock_now() - a->asked_at;
+	struct lookup *l = lookup_of(a);
+
+	(void)node;
+	addresses_take(a);
+	if (!a->is_name || (age < usec_min(USEC_SEC, a->timeout) && !a->is_stale) || l->is_running)
+		return;
+	a->asked_at = clock_now();
+	a->is_stale = false;
+	*l = (struct lookup){.is_running = true,
+		.finds_other = world.wire[running->id][node_of_addresses(a)].is_to_left,
+		.done_at = world.now + draw_between(0, a->timeout / 8)};
+}
+
+bool kernel_finds_other(int client, int node)
+{
+	return lookups[client][node].finds_other;
 }
 
 usec addresses_due(const struct addresses *a)
 {
-	(void)a;
-	return 0;
+	return lookup_of(a)->is_running ? a->asked_at + a->timeout / 4 : 0;
 }
 
 int addresses_wait(const struct addresses *a)
 {
-	(void)a;
-	return -1;
+	return lookup_of(a)->is_running ? LOOKUP_FD + node_of_addresses(a) : -1;
 }
 
 bool addresses_have(const struct addresses *a, const struct sockaddr_storage *address)
@@ -436,12 +470,24 @@ static usec read_flood(struct client *c, const struct pollfd *fds, size_t count)
 	return until;
 }
 
-static short ready(const struct pollfd *fd)
+static bool is_lookup(const struct pollfd *fd)
+{
+	return fd->fd >= LOOKUP_FD && fd->fd < LOOKUP_FD + SIM_NODES;
+}
+
+static usec lookup_done_at(const struct client *c, const struct pollfd *fd)
+{
+	return lookups[c->id][fd->fd - LOOKUP_FD].done_at;
+}
+
+static short ready(const struct client *c, const struct pollfd *fd)
 {
 	const struct wire *w = wire_of(socket_of(fd->fd));
 	bool is_readable = w && (w->inbox_len > 0 || w->is_broken);
 	bool is_writable = w && (w->is_up || w->is_broken);
 
+	if (is_lookup(fd))
+		return world.now >= lookup_done_at(c, fd) ? POLLIN : 0;
 	return (short)(fd->events & ((is_readable ? POLLIN : 0) | (is_writable ? POLLOUT : 0)));
 }
 
@@ -450,9 +496,9 @@ static int look(struct client *c, struct pollfd *fds, size_t count)
 	int found = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		fds[i].revents = ready(&fds[i]);
+		fds[i].revents = ready(c, &fds[i]);
 		/* That of the command; it has no number here. */
-		if (count > 1 && i == count - 2)
+		if (count > 1 && i == (size_t)c->session.pool.count)
 			fds[i].revents = c->told_over ? POLLIN : 0;
 		found += fds[i].revents != 0;
 	}
@@ -470,6 +516,9 @@ int alarm_wait(struct pollfd *fds, size_t count, usec most)
 		if (c->session.pool.conn[i].state == CONN_DOWN &&
 			c->session.pool.reported[i] != CONN_DOWN)
 			breach("answers", "c%d sleeps, not told that n%d is lost", c->id, i);
+	for (size_t i = 0; i < count; i++)
+		if (is_lookup(&fds[i]))
+			until = usec_min(until, lookup_done_at(c, &fds[i]));
 	floods = read_flood(c, fds, count);
 	client_wait(
 		look(c, fds, count) > 0 && floods == NEVER ? world.now : usec_min(until, floods));

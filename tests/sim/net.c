@@ -296,8 +296,7 @@ static void expect(struct wire *w, const struct request *r, uint32_t round)
 	struct sent *sent = &w->awaited[w->sent_count++];
 
 	assert(w->sent_count <= SIM_AWAITED);
-	*sent = (struct sent){
-		.op = r->op, .round = round, .is_end = is_end(r), .is_to_left = w->is_to_left};
+	*sent = (struct sent){.op = r->op, .round = round, .is_end = is_end(r)};
 }
 
 void __real_conn_send(struct conn *c, const struct request *r, uint32_t round, usec now);
@@ -437,7 +436,7 @@ static void queue_command(
 	m->session = world.client[client]->sessions;
 	m->is_end = sent.is_end;
 	m->is_to_left = w->is_to_left;
-	m->was_in_time = !sent.is_to_left;
+	m->was_in_time = !kernel_finds_other(client, node);
 	m->place = ++w->queued;
 	schedule(arrives_at, SIM_SERVE, index, 0, 0, NULL);
 }

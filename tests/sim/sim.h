@@ -264,7 +264,7 @@ struct message {
 	usec left_at; /* the client gave up its connection then; 0: not yet */
 	bool is_end; /* the release of a lock that was held to the end */
 	bool is_to_left; /* it goes to the server that the node's name has left, */
-	bool was_in_time; /* but the client asked before the name left it: its vote counts */
+	bool was_in_time; /* but the last lookup was before that: its vote counts */
 };
 
 /* A reply to a client, or a message. */
@@ -279,7 +279,6 @@ struct sent {
 	enum op op;
 	uint32_t round;
 	bool is_end;
-	bool is_to_left;
 };
 
 /* From one client to one node. `id` counts connections: bytes of an older one are late. */
@@ -542,6 +541,10 @@ bool world_stops(struct client *c);
 usec client_clock(const struct client *c);
 usec client_wall(const struct client *c);
 usec true_time(const struct client *c, usec at);
+
+/* kernel.c: the client's last lookup of the node's name began when the name led to another server
+ * than the connection. */
+bool kernel_finds_other(int client, int node);
 
 /* net.c */
 void net_reset(void);

@@ -446,7 +446,7 @@ static void strike(void)
 		node_deny(&world.node[node], until);
 		return;
 	}
-	if (world.events / 2 % 16 == 1 && world.list[world.nodes].node[node].password[0]) {
+	if (world.events / 2 % 8 == 1 && world.list[world.nodes].node[node].password[0]) {
 		trace("n%d has another password", node);
 		world.node[node].refuses_login_until = until;
 		world.node[node].is_open = world.events / 32 % 2;

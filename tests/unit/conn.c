@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -26,12 +27,14 @@ struct talk {
 	int peer;
 };
 
-static void begin_talk_at(struct talk *t, const struct sockaddr *at, socklen_t len)
+static void begin_talk_as(
+	struct talk *t, const struct sockaddr *at, socklen_t len, const char *password)
 {
 	int listener = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	memset(t, 0, sizeof(*t));
 	t->node.kind = at->sa_family == AF_UNIX ? NODE_UNIX : NODE_TCP;
+	snprintf(t->node.password, sizeof(t->node.password), "%s", password);
 	CHECK(bind(listener, at, len) == 0);
 	CHECK(listen(listener, 1) == 0);
 	t->addresses.count = 1;
@@ -45,6 +48,11 @@ static void begin_talk_at(struct talk *t, const struct sockaddr *at, socklen_t l
 	close(listener);
 	conn_handle(&t->conn, POLLOUT);
 	CHECK_INT(t->conn.state, CONN_UP);
+}
+
+static void begin_talk_at(struct talk *t, const struct sockaddr *at, socklen_t len)
+{
+	begin_talk_as(t, at, len, "");
 }
 
 static void begin_talk(struct talk *t)
@@ -104,6 +112,36 @@ TEST(a_release_whose_script_is_unknown_is_no_vote)
 	CHECK(reply_is_absent(&reply, REASON_NO_SCRIPT));
 	CHECK_INT(t.conn.pending_count, 0);
 	end_talk(&t);
+}
+
+/* ---- AUTH ---- */
+
+/* A connection that waited for the lookup, and would not take its answer, would be busy. */
+TEST(a_request_behind_a_refused_auth_does_not_wait_for_a_lookup)
+{
+	static const struct key_list key = ONE_KEY("k");
+	const struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct talk t;
+	struct reply reply;
+	struct request r;
+
+	begin_talk_as(&t, (const struct sockaddr *)&at, sizeof(at), "p");
+	request_script(&r, OP_ACQUIRE, &(struct lock_ref){.keys = &key, .token = TOKEN_READERS},
+		&(struct request_args){.ttl = USEC_SEC, .is_unsure = true});
+	r.is_early = true;
+	snprintf(t.node.host, sizeof(t.node.host), "localhost");
+	t.addresses.is_name = t.addresses.is_stale = true;
+	t.addresses.timeout = 60 * USEC_SEC;
+	conn_send(&t.conn, &r, 1, 0);
+	CHECK(t.addresses.lookup != NULL);
+	say(&t, "-WRONGPASS invalid username-password pair\r\n" RELEASED);
+	CHECK_INT(next_op(&t, &reply), OP_NONE); /* until the key is deleted */
+	CHECK(t.conn.is_refused);
+	CHECK_INT(conn_lookup(&t.conn), -1);
+	end_talk(&t);
+	t.addresses.address = NULL;
+	addresses_free(&t.addresses); /* the lookup */
 }
 
 /* ---- the last request ---- */

@@ -572,8 +572,11 @@ static struct sim_note *note_of(struct sim_node *n, const char *token)
 
 void node_note_lateness(struct sim_node *n, const char *token, usec left_at)
 {
-	struct sim_note *note = left_at || find_note(n, token) >= 0 ? note_of(n, token) : NULL;
+	bool is_token = strlen(token) >= TOKEN_ID_LEN; /* else the key is gone, or not redlock's */
+	struct sim_note *note = NULL;
 
+	if (is_token && (left_at || find_note(n, token) >= 0))
+		note = note_of(n, token);
 	if (!note)
 		return;
 	note->left_at = left_at;

@@ -943,9 +943,10 @@ is_freed_by() {
 	redlock doctor --acl '*' --username all | node 1 > "$T/replies" 2>&1
 	[ "$(sort -u "$T/replies")" = OK ]
 	works --nodes "unix://all:s3cret@$T/1.sock"
-	for pattern in 'a b' $'a\n' $'a\t' $'\x01' "it's" 'a"b' ''; do
+	for pattern in 'a b' $'a\n' $'a\t' $'\x01' "it's" 'a"b'; do
 		says 64 '' "redlock: *--acl PATTERN*" doctor --acl "$pattern"
 	done
+	says 64 '' "redlock: --acl is empty?hint: *" doctor --acl ''
 	says 64 '' "redlock: --acl PATTERN is too long: 251 bytes, *" doctor --acl "$(printf '%0251d' 0)"
 	says 64 '' "redlock: invalid --username USER 'a b': *" doctor --acl job --username 'a b'
 }

@@ -4,6 +4,7 @@
  * linker leads redlock's system calls to the functions __wrap_...() (mk/tests.mk).
  */
 #include "sim/sim.h"
+#include "sim/wrapped.h"
 
 #include "base/alarm.h"
 
@@ -114,7 +115,8 @@ void addresses_renew(struct addresses *a, const struct node *node)
 
 	(void)node;
 	addresses_take(a);
-	if (!a->is_name || (age < usec_min(USEC_SEC, a->timeout) && !a->is_stale) || l->is_running)
+	if (!a->is_name || (age < usec_min(USEC_SEC, a->timeout / 5) && !a->is_stale) ||
+		l->is_running)
 		return;
 	a->asked_at = clock_now();
 	a->is_stale = false;
@@ -233,7 +235,6 @@ static struct wire *wire_of(const struct socket *s)
 	return w->id == s->wire ? w : NULL;
 }
 
-int __wrap_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol)
 {
 	(void)domain, (void)type, (void)protocol;
@@ -246,7 +247,6 @@ int __wrap_socket(int domain, int type, int protocol)
 	abort();
 }
 
-int __wrap_socketpair(int domain, int type, int protocol, int fd[2]);
 int __wrap_socketpair(int domain, int type, int protocol, int fd[2])
 {
 	fd[0] = __wrap_socket(domain, type, protocol);
@@ -254,7 +254,6 @@ int __wrap_socketpair(int domain, int type, int protocol, int fd[2])
 	return 0;
 }
 
-int __wrap_connect(int fd, const struct sockaddr *to, socklen_t len);
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t len)
 {
 	struct socket *s = socket_of(fd);
@@ -270,7 +269,6 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t len)
 	return -1;
 }
 
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
 	(void)fd, (void)level, (void)name, (void)value, (void)len;
@@ -278,7 +276,6 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 }
 
 /* SO_ERROR: was the connection refused? */
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
 	const struct wire *w = wire_of(socket_of(fd));
@@ -289,7 +286,6 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	return 0;
 }
 
-int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *len);
 int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *len)
 {
 	*len = running->session.pool.addresses[0].address[0].len;
@@ -304,7 +300,6 @@ static ssize_t fail(int error)
 	return -1;
 }
 
-ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags)
 {
 	struct socket *s = socket_of(fd);
@@ -354,7 +349,6 @@ static ssize_t flood(struct wire *w, char *dst, size_t size)
 	return (ssize_t)size;
 }
 
-ssize_t __wrap_recv(int fd, void *dst, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *dst, size_t size, int flags)
 {
 	struct socket *s = socket_of(fd);
@@ -384,7 +378,6 @@ ssize_t __wrap_recv(int fd, void *dst, size_t size, int flags)
 	return fail(EAGAIN);
 }
 
-int __wrap_shutdown(int fd, int how);
 int __wrap_shutdown(int fd, int how)
 {
 	(void)how;
@@ -393,7 +386,6 @@ int __wrap_shutdown(int fd, int how)
 }
 
 /* TIOCOUTQ: the bytes that the other side has not read. */
-int __wrap_ioctl(int fd, unsigned long request, ...);
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	const struct socket *s = socket_of(fd);

@@ -6,6 +6,7 @@
  */
 #include "sim/bytes.h"
 #include "sim/sim.h"
+#include "sim/wrapped.h"
 
 #include "proto/scripts.h"
 
@@ -201,8 +202,6 @@ static struct wire *wire_of(const struct conn *c)
 	return &world.wire[running->id][node_of(c)];
 }
 
-void __real_conn_open(struct conn *c);
-void __wrap_conn_open(struct conn *c);
 void __wrap_conn_open(struct conn *c)
 {
 	struct wire *w = wire_of(c);
@@ -299,8 +298,6 @@ static void expect(struct wire *w, const struct request *r, uint32_t round)
 	*sent = (struct sent){.op = r->op, .round = round, .is_end = is_end(r)};
 }
 
-void __real_conn_send(struct conn *c, const struct request *r, uint32_t round, usec now);
-void __wrap_conn_send(struct conn *c, const struct request *r, uint32_t round, usec now);
 void __wrap_conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
 	struct wire *w = wire_of(c);
@@ -329,8 +326,6 @@ void __wrap_conn_send(struct conn *c, const struct request *r, uint32_t round, u
 	__real_conn_send(c, r, round, now);
 }
 
-bool __real_conn_next_reply(struct conn *c, struct pending *request, struct reply *reply);
-bool __wrap_conn_next_reply(struct conn *c, struct pending *request, struct reply *reply);
 bool __wrap_conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
 	struct wire *w = wire_of(c);

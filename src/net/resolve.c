@@ -27,8 +27,10 @@
 /* When most names are known, the other names get this time, or as much time as the first took. */
 #define GRACE (50 * USEC_MSEC)
 
-/* The age of the last lookup after which a new connection or a vote starts a new one, or the node
- * time-out if that is shorter; and the age after which an unfinished lookup is abandoned. */
+/* The age of the last lookup after which a new connection or a vote starts a new one, or a fifth of
+ * the node time-out if that is less: with every permitted node time-out, less than the tenth of the
+ * TTL by which a quarantine is longer than a lock. And the age after which an unfinished lookup is
+ * abandoned. */
 #define AGAIN_AFTER USEC_SEC
 
 /* The first lookup gets this time, or the node time-out if that is longer. A resolver asks again
@@ -256,7 +258,7 @@ void addresses_renew(struct addresses *a, const struct node *node)
 		start(a, node);
 	}
 	age = clock_now() - a->asked_at;
-	if (!a->is_name || (age < usec_min(AGAIN_AFTER, a->timeout) && !a->is_stale))
+	if (!a->is_name || (age < usec_min(AGAIN_AFTER, a->timeout / 5) && !a->is_stale))
 		return;
 	if (a->lookup && age >= FORGET_AFTER)
 		abandon(a);

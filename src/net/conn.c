@@ -1115,21 +1115,25 @@ static void delete_early(struct conn *c)
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 }
 
-/* Returns true with the oldest request when nothing is left of it on the node; then the answer is
- * the error of AUTH or SELECT. */
+/* Returns true with the oldest request when nothing is left of it on the node, or its deletion was
+ * refused; then the answer is the error of AUTH or SELECT. */
 static bool refuse_next(struct conn *c, struct pending *request, struct reply *reply)
 {
 	struct reply said = c->failure;
+	bool is_deleted;
 
 	while (c->logins > 0 && take_reply(c))
 		drop_login(c);
 	if (c->state == CONN_UP && c->logins == 0 && c->pending[0].is_early && take_reply(c))
 		delete_early(c);
-	if (c->state != CONN_UP || c->logins > 0 || c->pending[0].is_early ||
-		(c->pending[0].is_deleted && !take_reply(c)))
+	if (c->state != CONN_UP || c->logins > 0 || c->pending[0].is_early)
+		return false;
+	is_deleted = c->pending[0].is_deleted;
+	if (is_deleted && !take_reply(c))
 		return false;
 	*request = c->pending[0];
 	*reply = said;
+	reply->changed_nothing = !(is_deleted && is_error_reply(&c->resp));
 	drop_oldest_pending(c);
 	if (c->pending_count == 0) {
 		drop(c);

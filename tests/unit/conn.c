@@ -116,26 +116,61 @@ TEST(a_release_whose_script_is_unknown_is_no_vote)
 
 /* ---- AUTH ---- */
 
-/* A connection that waited for the lookup, and would not take its answer, would be busy. */
-TEST(a_request_behind_a_refused_auth_does_not_wait_for_a_lookup)
+#define REFUSED "-WRONGPASS invalid username-password pair\r\n"
+
+static void begin_talk_with_password(struct talk *t)
 {
-	static const struct key_list key = ONE_KEY("k");
 	const struct sockaddr_in at = {
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct talk t;
-	struct reply reply;
+
+	begin_talk_as(t, (const struct sockaddr *)&at, sizeof(at), "p");
+}
+
+static void ask_early(struct talk *t)
+{
+	static const struct key_list key = ONE_KEY("k");
 	struct request r;
 
-	begin_talk_as(&t, (const struct sockaddr *)&at, sizeof(at), "p");
 	request_script(&r, OP_ACQUIRE, &(struct lock_ref){.keys = &key, .token = TOKEN_READERS},
 		&(struct request_args){.ttl = USEC_SEC, .is_unsure = true});
 	r.is_early = true;
+	conn_send(&t->conn, &r, 1, 0);
+}
+
+/* The attempt was carried out as another user: the key is deleted, unless the server refuses that.
+ */
+TEST(a_key_that_is_not_deleted_behind_a_refused_auth_may_be_there)
+{
+	struct talk t;
+	struct reply reply;
+
+	for (int is_left = 0; is_left < 2; is_left++) {
+		begin_talk_with_password(&t);
+		ask_early(&t);
+		say(&t, REFUSED RELEASED);
+		CHECK_INT(next_op(&t, &reply), OP_NONE);
+		say(&t, is_left ? "-BUSY Redis is busy running a script.\r\n" : "$-1\r\n");
+		CHECK_INT(next_op(&t, &reply), OP_ACQUIRE);
+		CHECK_INT(reply.reason, REASON_WRONG_PASSWORD);
+		CHECK_INT(reply.changed_nothing, !is_left);
+		CHECK(t.conn.failure.changed_nothing); /* AUTH alone, the next time */
+		end_talk(&t);
+	}
+}
+
+/* A connection that waited for the lookup, and would not take its answer, would be busy. */
+TEST(a_request_behind_a_refused_auth_does_not_wait_for_a_lookup)
+{
+	struct talk t;
+	struct reply reply;
+
+	begin_talk_with_password(&t);
 	snprintf(t.node.host, sizeof(t.node.host), "localhost");
 	t.addresses.is_name = t.addresses.is_stale = true;
 	t.addresses.timeout = 60 * USEC_SEC;
-	conn_send(&t.conn, &r, 1, 0);
+	ask_early(&t);
 	CHECK(t.addresses.lookup != NULL);
-	say(&t, "-WRONGPASS invalid username-password pair\r\n" RELEASED);
+	say(&t, REFUSED RELEASED);
 	CHECK_INT(next_op(&t, &reply), OP_NONE); /* until the key is deleted */
 	CHECK(t.conn.is_refused);
 	CHECK_INT(conn_lookup(&t.conn), -1);

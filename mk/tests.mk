@@ -5,9 +5,8 @@ UNIT = $(sort $(wildcard tests/unit/*.c))
 SIM = $(sort $(wildcard tests/sim/*.c))
 SIM_OBJECTS = $(filter-out $(B)/base/alarm.o,$(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/% $(B)/report/% \
 	$(B)/file/% $(B)/net/session.o $(B)/net/pool.o $(B)/net/conn.o $(B)/net/tls.o,$(OBJECTS)))
-comma = ,
-SIM_LDFLAGS = $(addprefix -Wl$(comma)--wrap=,socket socketpair connect setsockopt getsockopt getpeername send recv shutdown ioctl \
-	conn_open conn_send conn_next_reply)
+SIM_LDFLAGS = $(foreach f,socket socketpair connect setsockopt getsockopt getpeername send recv shutdown ioctl \
+	conn_open conn_send conn_next_reply,-Wl,--wrap=$(f))
 # Its nodes run the scripts: sim in LuaJIT, which is fast, sim-lua in the Lua of Redis.
 LUAJIT_CFLAGS ?= -I/usr/include/luajit-2.1
 LUAJIT_LIBS ?= -lluajit-5.1

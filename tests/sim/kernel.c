@@ -106,8 +106,8 @@ void addresses_take(struct addresses *a)
 	a->answers += l->finds_other;
 }
 
-/* As in net/resolve.c. A name server answers within a quarter of the node time-out: a vote waits no
- * longer. */
+/* The same ages as in net/resolve.c. A name server answers within an eighth of the node time-out: a
+ * vote would not wait for longer than a quarter. */
 void addresses_renew(struct addresses *a, const struct node *node)
 {
 	usec age = clock_now() - a->asked_at;

@@ -68,7 +68,6 @@ struct sim_message {
 	int queue; /* the limit, or 0; of another key: SIM_LOCKS and its number */
 	char waiter[WAITER_ID_LEN + 1]; /* "": on the channel of all waiters */
 	char text[TOKEN_ID_LEN + 8];
-	const char *changed; /* a watched key, and nothing else of these; NULL: none */
 };
 
 /* A connection that watches a key (CLIENT TRACKING). */

@@ -927,22 +927,32 @@ static void stores(struct rig *r, int node, bool is_stored)
 	reply_with(r, node, (struct reply){.vote = VOTE_YES, .is_stored = is_stored});
 }
 
+static void hold_once(struct rig *r)
+{
+	start(r, 3, 0);
+	r->lock.policy.by_digest = r->lock.policy.wants_record = true;
+	for (int i = 0; i < 3; i++)
+		link_up(r, i);
+	votes(r, "YYY");
+}
+
+static void check_hand_offs(struct rig *r, bool by_digest)
+{
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(r->fake[i].last.op, OP_HAND_OFF);
+		CHECK_INT(r->fake[i].last.by_digest, by_digest);
+	}
+	finish(r);
+}
+
 /* OP_DELETE, which may follow a release by digest, frees the key without a record. */
 TEST(a_release_that_stores_a_record_is_sent_whole)
 {
 	struct rig r;
 
-	start(&r, 3, 0);
-	r.lock.policy.by_digest = r.lock.policy.wants_record = true;
-	for (int i = 0; i < 3; i++)
-		link_up(&r, i);
-	votes(&r, "YYY");
+	hold_once(&r);
 	let_go_with_record(&r);
-	for (int i = 0; i < 3; i++) {
-		CHECK_INT(r.fake[i].last.op, OP_HAND_OFF);
-		CHECK(!r.fake[i].last.by_digest);
-	}
-	finish(&r);
+	check_hand_offs(&r, false);
 }
 
 /* Nothing is lost if OP_DELETE frees the key of a failed attempt, or of a job that was done. */
@@ -950,17 +960,9 @@ TEST(a_release_that_stores_no_record_is_sent_by_digest)
 {
 	struct rig r;
 
-	start(&r, 3, 0);
-	r.lock.policy.by_digest = r.lock.policy.wants_record = true;
-	for (int i = 0; i < 3; i++)
-		link_up(&r, i);
-	votes(&r, "YYY");
+	hold_once(&r);
 	let_go(&r);
-	for (int i = 0; i < 3; i++) {
-		CHECK_INT(r.fake[i].last.op, OP_HAND_OFF);
-		CHECK(r.fake[i].last.by_digest);
-	}
-	finish(&r);
+	check_hand_offs(&r, true);
 }
 
 /* A majority deletes the key, but one of these nodes may not write the record: the third counts. */
